@@ -19,7 +19,7 @@ enum class Property : std::uint8_t {
   recordsize, mountpoint, sharenfs, checksum, compression, atime, devices, exec, setuid, readonly, zoned, snapdir, aclmode,
   aclinherit, createtxg, canmount, xattr, copies, version, utf8only, normalization, casesensitivity, vscan, nbmand, sharesmb,
   refquota, refreservation, guid, primarycache, secondarycache, usedbysnapshots, usedbydataset, usedbychildren,
-  usedbyrefreservation, userrefs, defer_destroy, logbias, objsetid, dedup, mlslabel, sync, dnodesize, refcompressratio, written,
+  usedbyrefreservation, defer_destroy, userrefs, logbias, objsetid, dedup, mlslabel, sync, dnodesize, refcompressratio, written,
   clones, logicalused, logicalreferenced, volmode, filesystem_limit, snapshot_limit, filesystem_count, snapshot_count, snapdev,
   acltype, context, fscontext, defcontext, rootcontext, relatime, redundant_metadata, overlay, receive_resume_token, encryption,
   keylocation, keyformat, pbkdf2iters, encryptionroot, keystatus, special_small_blocks, redact_snaps, snapshots_changed, prefetch,
@@ -61,6 +61,7 @@ struct PropertyValue {
   PropertyType type = PropertyType::text;
   std::uint64_t number = 0;
   std::string text;             // strings
+  bool absent = false;          // does not apply here or has no value: prints "-"
   Source source = Source::none;
   std::string source_dataset;   // inherited: where from
   std::string received;         // value of $recvd, printable; empty if none
@@ -72,6 +73,20 @@ std::string print_value(const PropertyValue& value, bool parsable);
 // "cannot set property for 'X': " (see the transcripts).
 struct ParsedValue { std::uint64_t number = 0; std::string text; };
 Result<ParsedValue> parse_value(const PropertyInfo& info, std::string_view text, bool is_volume);
+inline constexpr std::uint64_t kAutoReservation = UINT64_MAX;   // what "refreservation=auto" parses to
+inline constexpr std::size_t kMaxPropertyTextBytes = 8192;      // with the NUL
+
+// Where a property may be given: `set` on what exists, or -o at creation (then also the create-time ones).
+enum class SetOccasion : std::uint8_t { set, create };
+enum class PropertyTarget : std::uint8_t { filesystem, volume, snapshot };
+// The setting `name=text` checked as a whole: known, settable here, legal value, and acted upon by Tarn. `info` is null
+// for user properties.
+struct CheckedSetting { const PropertyInfo* info = nullptr; ParsedValue value; };
+Result<CheckedSetting> check_setting(std::string_view name, std::string_view text, PropertyTarget target, SetOccasion occasion);
+// Whether `info` has a meaning for this kind of dataset.
+bool applies_to(const PropertyInfo& info, PropertyTarget target);
+// The printable word of an index value; null if the value has none.
+const char* index_text(const PropertyInfo& info, std::uint64_t value);
 
 // Sizes: nicenum and its inverse (FORMAT.md logical 7.1); shared with the commands.
 std::string nice_number(std::uint64_t value);

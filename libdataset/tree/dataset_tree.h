@@ -72,11 +72,15 @@ class DatasetTree : public SyncParticipant {
  public:
   // For Pool::create: the DSL of a new pool, with its root file system (FORMAT.md 13.1 steps 4, 6).
   static Pool::DatasetMaker maker(const CreateDatasetSpec& root);
-  static Result<std::unique_ptr<DatasetTree>> open(Pool& pool);
+  // `find_owner` (libdataset/files) finds the owner of an object in its bonus, for user and group accounting.
+  // Errc::unsupported when the pool is writable and a dataset holds an intent log that would have to be replayed.
+  static Result<std::unique_ptr<DatasetTree>> open(Pool& pool, OwnerFinder find_owner);
 
   virtual Status create(const CreateDatasetSpec& spec) = 0;
   virtual Status destroy(const std::string& name) = 0;                       // head without snapshots or children, or a snapshot
   virtual Status rename(const std::string& from, const std::string& to, bool make_parents) = 0;
+  // Several snapshots ("fs@name") in one transaction group: all or none. `properties`: user properties for each.
+  virtual Status snapshot(const std::vector<std::string>& names, const std::vector<PropertySetting>& properties) = 0;
   virtual Result<DatasetInfo> info(const std::string& name) = 0;
   // `root` itself, then its descendants to `depth` (UINT_MAX all), in name order; snapshots after their head by creation.
   virtual Result<std::vector<DatasetInfo>> list(const std::string& root, unsigned depth, bool snapshots) = 0;
