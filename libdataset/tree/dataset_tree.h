@@ -1,5 +1,9 @@
 // DatasetTree: the datasets of a pool by name: file systems, volumes and snapshots (FORMAT.md logical 3). All
 // changes run as sync tasks of the pool. Also the pool's SyncParticipant: it syncs the object sets of open datasets.
+//
+// Error texts are what follows "cannot VERB 'NAME': " in the commands ("dataset does not exist").
+//
+// Thread safety: everything from any thread except the pool's sync thread. Close the tree before the pool.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +75,7 @@ struct CreateDatasetSpec {
 class DatasetTree : public SyncParticipant {
  public:
   // For Pool::create: the DSL of a new pool, with its root file system (FORMAT.md 13.1 steps 4, 6).
-  static Pool::DatasetMaker maker(const CreateDatasetSpec& root);
+  static Pool::DatasetMaker maker(const CreateDatasetSpec& root, OwnerFinder find_owner);
   // `find_owner` (libdataset/files) finds the owner of an object in its bonus, for user and group accounting.
   // Errc::unsupported when the pool is writable and a dataset holds an intent log that would have to be replayed.
   static Result<std::unique_ptr<DatasetTree>> open(Pool& pool, OwnerFinder find_owner);
@@ -82,7 +86,8 @@ class DatasetTree : public SyncParticipant {
   // Several snapshots ("fs@name") in one transaction group: all or none. `properties`: user properties for each.
   virtual Status snapshot(const std::vector<std::string>& names, const std::vector<PropertySetting>& properties) = 0;
   virtual Result<DatasetInfo> info(const std::string& name) = 0;
-  // `root` itself, then its descendants to `depth` (UINT_MAX all), in name order; snapshots after their head by creation.
+  // `root` itself, then its descendants to `depth` (UINT_MAX all), in name order. With `snapshots`: after their head
+  // come its snapshots by creation, then its bookmarks; they count as one level below it. An empty root is the pool's.
   virtual Result<std::vector<DatasetInfo>> list(const std::string& root, unsigned depth, bool snapshots) = 0;
 
   // Value and source of every property that applies; see property.h.
@@ -90,6 +95,9 @@ class DatasetTree : public SyncParticipant {
   virtual Result<std::vector<PropertyValue>> get_all(const std::string& dataset) = 0;
   virtual Status set(const std::string& dataset, const std::vector<PropertySetting>& settings) = 0;
   virtual Status inherit(const std::string& dataset, const std::string& property, bool received) = 0;
+
+  // Who knows which datasets are mounted (property `mounted`).
+  virtual void set_mounted_query(std::function<bool(const std::string& dataset)> query) = 0;
 
   virtual Result<DatasetRef> open_dataset(const std::string& name) = 0;      // snapshots too: read-only
   virtual Pool& pool() = 0;
