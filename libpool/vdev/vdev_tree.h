@@ -1,9 +1,9 @@
 // VdevTree: the open devices of a pool, addressed by top-level vdev and offset. Mirrors, RAID-Z, spares and
 // replacing vdevs are inside; above this, a pool is a handful of flat address spaces.
 //
-// Invariants: a read returns data that the caller's verifier accepted, or an error; a write succeeds only when
-// enough copies or columns are on the devices to read it back (a failed leaf is counted, and tolerated as far as
-// redundancy goes). Nothing is durable before flush().
+// Invariants: a read returns data that the caller's verifier accepted, or an error; a write succeeds only
+// when enough copies or columns are on the devices to read it back (a failed leaf is counted, and tolerated
+// as far as redundancy goes). Nothing is durable before flush().
 //
 // Thread safety: everything may be called from any thread.
 #pragma once
@@ -17,6 +17,9 @@
 #include "libpool/base/buffer.h"
 #include "libpool/base/mutex.h"
 #include "libpool/base/result.h"
+#include "libpool/vdev/disk.h"
+#include "libpool/vdev/io_engine.h"
+#include "libpool/vdev/txg_set.h"
 #include "libpool/vdev/vdev_config.h"
 
 namespace tarn {
@@ -25,42 +28,43 @@ inline constexpr std::uint64_t kLabelBytes = 256 << 10;
 inline constexpr std::uint64_t kLabelsAndBootBytes = 4 << 20;  // leaf offset 0 lies here
 inline constexpr std::uint64_t kMinDeviceBytes = 64 << 20;
 
-enum class VdevState : std::uint8_t { unknown = 0, closed = 1, offline = 2, removed = 3, cant_open = 4, faulted = 5, degraded = 6, healthy = 7 };
+enum class VdevState : std::uint8_t {
+  unknown = 0,
+  closed = 1,
+  offline = 2,
+  removed = 3,
+  cant_open = 4,
+  faulted = 5,
+  degraded = 6,
+  healthy = 7
+};
 // Why a vdev is not healthy; the numbers are those of `vdev_aux` (FORMAT.md 4.4).
 enum class VdevAux : std::uint8_t {
-  none = 0, open_failed = 1, corrupt_data = 2, no_replicas = 3, bad_guid_sum = 4, too_small = 5, bad_label = 6, version_newer = 7,
-  version_older = 8, unsupported_feature = 9, spared = 10, err_exceeded = 11, io_failure = 12, bad_log = 13, external = 14,
-  split_pool = 15, bad_ashift = 16, external_persist = 17, active = 18, children_offline = 19, ashift_too_big = 20,
+  none = 0,
+  open_failed = 1,
+  corrupt_data = 2,
+  no_replicas = 3,
+  bad_guid_sum = 4,
+  too_small = 5,
+  bad_label = 6,
+  version_newer = 7,
+  version_older = 8,
+  unsupported_feature = 9,
+  spared = 10,
+  err_exceeded = 11,
+  io_failure = 12,
+  bad_log = 13,
+  external = 14,
+  split_pool = 15,
+  bad_ashift = 16,
+  external_persist = 17,
+  active = 18,
+  children_offline = 19,
+  ashift_too_big = 20,
 };
 
-// One storage device. FakeDisk in tests/unit/support implements it too; failures are injected here.
-class Disk {
- public:
-  virtual ~Disk() = default;
-  virtual const std::string& path() const = 0;
-  virtual std::uint64_t size_bytes() const = 0;           // as of the last open or refresh
-  virtual unsigned logical_sector_bytes() const = 0;      // alignment that reads and writes need
-  virtual Status read(std::uint64_t offset_bytes, MutableByteView out) = 0;
-  virtual Status write(std::uint64_t offset_bytes, ByteView data) = 0;
-  // Asynchronous forms: `done` runs on some thread of the I/O engine and must not block. The default
-  // implementations run the blocking forms in place. `parts` are contiguous on the device.
-  virtual void read_async(std::uint64_t offset_bytes, MutableByteView out, std::function<void(Status)> done);
-  virtual void write_async(std::uint64_t offset_bytes, std::vector<ByteView> parts, std::function<void(Status)> done);
-  virtual Status flush() = 0;                             // data is on stable storage when it returns
-  virtual Status discard(std::uint64_t offset_bytes, std::uint64_t length_bytes) = 0;
-};
-
-struct DiskOpenOptions {
-  bool read_only = false;
-  bool exclusive = true;  // flock on the inode, O_EXCL on block devices: Errc::busy if another process holds it
-};
-// A file or block device at `path`. Uses io_uring and O_DIRECT where they work, else threads and buffered I/O.
-class IoEngine;
-Result<std::unique_ptr<Disk>> open_disk(const std::string& path, const DiskOpenOptions& options, IoEngine& engine);
-std::unique_ptr<IoEngine> make_io_engine();
-struct IoEngineDeleter { void operator()(IoEngine* engine) const; };
-
-// How the tree gets its disks: by the leaf's config (path, guid). The opener checks the label's guid if it wants to.
+// How the tree gets its disks: by the leaf's config (path, guid). The opener checks the label's guid if it
+// wants to.
 using DiskOpener = std::function<Result<std::shared_ptr<Disk>>(const VdevConfig& leaf)>;
 
 struct VdevStats {
@@ -71,8 +75,8 @@ struct VdevStats {
   std::uint64_t device_bytes = 0;  // leaves: size of the device
 };
 
-// A set of asynchronous writes: counts what is under way, holds back the submitter beyond `limit_bytes`, keeps the
-// first error.
+// A set of asynchronous writes: counts what is under way, holds back the submitter beyond `limit_bytes`,
+// keeps the first error.
 class WriteBatch {
  public:
   explicit WriteBatch(std::uint64_t limit_bytes = 256u << 20) : limit_bytes_(limit_bytes) {}
@@ -82,7 +86,7 @@ class WriteBatch {
   Status wait() EXCLUDES(mutex_);  // until nothing is under way; the first error since the last wait()
 
  private:
-  const std::uint64_t limit_bytes_;
+  const std::uint64_t limit_bytes_;  // one block larger than it may still pass alone
   Mutex mutex_;
   CondVar changed_;
   std::uint64_t pending_bytes_ GUARDED_BY(mutex_) = 0;
@@ -100,14 +104,27 @@ class VdevTree {
  public:
   // Opens every leaf that it can. Fails only if the tree itself makes no sense; whether enough devices are
   // there is usable()'s matter.
-  static Result<std::unique_ptr<VdevTree>> open(const VdevConfig& root, const DiskOpener& opener, bool read_only);
+  static Result<std::unique_ptr<VdevTree>> open(const VdevConfig& root, const DiskOpener& opener,
+                                                bool read_only);
   virtual ~VdevTree() = default;
 
   virtual std::uint32_t top_count() const = 0;
-  virtual const VdevConfig& top_config(std::uint32_t vdev) const = 0;   // as opened, plus changes made through set_*
-  virtual VdevConfig& mutable_top_config(std::uint32_t vdev) = 0;       // syncing context only
+  virtual const VdevConfig& top_config(
+      std::uint32_t vdev) const = 0;  // as opened, plus changes made through set_*
+  virtual VdevConfig& mutable_top_config(std::uint32_t vdev) = 0;  // syncing context only
   // Adds top-level vdevs (pool add); ids continue. Only while no I/O addresses them.
   virtual Status add_top(const VdevConfig& top, const DiskOpener& opener) = 0;
+
+  // Txgs of which a leaf lacks writes (DTL, FORMAT.md 10.3): set when the pool is opened, grown by failed and
+  // skipped writes, emptied by resilvers. A leaf is not read for blocks born in them while others can serve.
+  virtual TxgSet missing_txgs(std::uint64_t leaf_guid) const = 0;
+  virtual void set_missing_txgs(std::uint64_t leaf_guid, TxgSet txgs) = 0;
+  // Takes a leaf out of service (offline, faulted, removed) or back into it (healthy, degraded). Its disk
+  // stays open.
+  virtual Status set_leaf_state(std::uint64_t leaf_guid, VdevState state, VdevAux aux) = 0;
+  // Progress word of a running RAID-Z expansion (FORMAT.md 5.3), from the uberblock. Before it is known,
+  // blocks of an expanding vdev cannot be read.
+  virtual void set_reflow(std::uint64_t reflow_word) = 0;
 
   // Every top-level vdev can serve reads; the error names the first that cannot and why.
   virtual Status usable() const = 0;
@@ -124,21 +141,24 @@ class VdevTree {
   // asize of each top-level vdev as its devices allow now (FORMAT.md 2.1, 9.1).
   virtual std::uint64_t usable_bytes(std::uint32_t vdev) const = 0;
 
-  // Fills `out` (its size is PSIZE) from any combination of copies or columns that `verify` accepts. Bad ones are
-  // counted against their device and rewritten when the tree is writable. Errc::checksum if nothing verifies,
-  // Errc::io if too few devices answer. `birth_txg` selects mirror children by their DTL and the RAID-Z geometry.
-  virtual Status read(std::uint32_t vdev, std::uint64_t offset_bytes, MutableByteView out, std::uint64_t birth_txg, const Verifier& verify) = 0;
+  // Fills `out` (its size is PSIZE) from any combination of copies or columns that `verify` accepts. Bad ones
+  // are counted against their device and rewritten when the tree is writable. Errc::checksum if nothing
+  // verifies, Errc::io if too few devices answer. `birth_txg` selects mirror children by their DTL and the
+  // RAID-Z geometry.
+  virtual Status read(std::uint32_t vdev, std::uint64_t offset_bytes, MutableByteView out,
+                      std::uint64_t birth_txg, const Verifier& verify) = 0;
   // Queues the write of data (PSIZE bytes, padded to the sector inside). The buffer is kept until done.
-  virtual void write(std::uint32_t vdev, std::uint64_t offset_bytes, BufferRef data, std::uint64_t txg, WriteBatch& batch) = 0;
+  virtual void write(std::uint32_t vdev, std::uint64_t offset_bytes, BufferRef data, std::uint64_t txg,
+                     WriteBatch& batch) = 0;
   // All devices written since the last flush: cache flushed.
   virtual Status flush() = 0;
   virtual void discard(std::uint32_t vdev, std::uint64_t offset_bytes, std::uint64_t length_bytes) = 0;
 
   // The leaves, for labels: config (with parents' guids), disk or null, writable.
   struct LeafRef {
-    const VdevConfig* config;   // the leaf's own
-    std::uint32_t top;          // id of its top-level vdev
-    Disk* disk;                 // null if it could not be opened
+    const VdevConfig* config;  // the leaf's own
+    std::uint32_t top;         // id of its top-level vdev
+    Disk* disk;                // null if it could not be opened
   };
   virtual std::vector<LeafRef> leaves() const = 0;
 };
