@@ -109,6 +109,8 @@ class FileSystem {
   // Errc::not_found if the object is gone, also when its number is used again.
   virtual Status retain(std::uint64_t object, std::uint64_t generation) = 0;
   virtual void release(std::uint64_t object, std::uint64_t count = 1) = 0;
+  // Whoever retained has ended (a mount): all at once.
+  virtual void release_all() = 0;
 
   virtual Result<std::size_t> read(std::uint64_t object, std::uint64_t offset_bytes,
                                    MutableByteView out) = 0;  // short at end of file

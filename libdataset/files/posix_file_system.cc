@@ -308,6 +308,13 @@ void PosixFileSystem::release(std::uint64_t object, std::uint64_t count) {
   if (ZnodeRef found = cache_.cached(object); found && found->atime_pending()) (void)flush_atime(*found).ok();
 }
 
+void PosixFileSystem::release_all() {
+  for (const std::uint64_t object : cache_.release_all()) (void)reap(object).ok();
+  for (const ZnodeRef& znode : cache_.all()) {
+    if (znode->atime_pending()) (void)flush_atime(*znode).ok();
+  }
+}
+
 Result<SpaceInfo> PosixFileSystem::space() {
   const Dataset::Space space = dataset_->space();
   SpaceInfo info{.block_bytes = 512, .name_max = kNameMax};

@@ -47,6 +47,7 @@ class PosixFileSystem final : public FileSystem {
                 std::string_view to, RenameMode mode, const Caller& caller) override;
   Status retain(std::uint64_t object, std::uint64_t generation) override;
   void release(std::uint64_t object, std::uint64_t count) override;
+  void release_all() override;
   Result<std::size_t> read(std::uint64_t object, std::uint64_t offset_bytes, MutableByteView out) override;
   Status read_pieces(std::uint64_t object, std::uint64_t offset_bytes, std::uint64_t length_bytes,
                      const std::function<void(std::span<const ByteView>)>& consume) override;

@@ -86,6 +86,27 @@ bool ZnodeCache::release(std::uint64_t number, std::uint64_t count) {
   return last;
 }
 
+std::vector<std::uint64_t> ZnodeCache::release_all() {
+  std::vector<std::uint64_t> orphans;
+  for (Shard& s : shards_) {
+    MutexLock lock(s.mutex);
+    for (const auto& [number, retained] : s.retained) {
+      if (retained.orphan) orphans.push_back(number);
+    }
+    s.retained.clear();
+  }
+  return orphans;
+}
+
+std::vector<ZnodeRef> ZnodeCache::all() {
+  std::vector<ZnodeRef> out;
+  for (Shard& s : shards_) {
+    MutexLock lock(s.mutex);
+    out.insert(out.end(), s.recent.begin(), s.recent.end());
+  }
+  return out;
+}
+
 bool ZnodeCache::orphan(std::uint64_t number) {
   Shard& s = shard(number);
   MutexLock lock(s.mutex);

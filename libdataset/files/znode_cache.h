@@ -28,6 +28,9 @@ class ZnodeCache {
   void retain(std::uint64_t number);
   // True if that was the last one and the object lost its last name meanwhile: the caller removes it.
   bool release(std::uint64_t number, std::uint64_t count);
+  // Releases everything; yields the objects to be removed.
+  std::vector<std::uint64_t> release_all();
+  std::vector<ZnodeRef> all();
   // The object lost its last name. True if nobody retains it: the caller removes it.
   bool orphan(std::uint64_t number);
   // It got a name again.
