@@ -1,5 +1,6 @@
 // New objects and new names: create, mkdir, symlink, link, nameless files.
 #include <fmt/format.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 
@@ -16,9 +17,9 @@ constexpr std::size_t kTargetMax = 4095;
 constexpr std::uint64_t kLinksMax = INT32_MAX;
 constexpr std::uint64_t kDnodesizeAuto = 1;
 
+// The kernel's own form of a device number (FORMAT.md logical 4.5).
 std::uint64_t encode_rdev(std::uint64_t device) {
-  const std::uint64_t major = device >> 8 & 0xfff, minor = (device & 0xff) | (device >> 12 & 0xfff00);
-  return (minor & 0xff) | major << 8 | (minor & ~std::uint64_t{0xff}) << 12;
+  return std::uint64_t{major(device) & 0xfff} << 20 | (minor(device) & 0xfffff);
 }
 
 Bytes bytes_of(std::uint64_t value) {
@@ -78,9 +79,13 @@ Result<ZnodeRef> PosixFileSystem::make_node(const Tx& tx, Znode& parent, const N
   if (node.xattr_object) a.flags |= zpl::kFlagXattr;
   if (directory) a.flags |= zpl::kFlagAclAutoInherit;
   if ((a.mode & 0111) == 0111) a.flags |= zpl::kFlagNoExecsDenied;
-  if (projects_) {
-    a.flags |= zpl::kFlagProjid;
-    a.projid = (p.flags & zpl::kFlagProjInherit) ? p.projid.value_or(0) : 0;
+  // Links, devices, pipes and sockets belong to no project.
+  if (directory || S_ISREG(node.mode)) {
+    a.flags |= p.flags & zpl::kFlagProjInherit;
+    if (projects_) {
+      a.flags |= zpl::kFlagProjid;
+      a.projid = (p.flags & zpl::kFlagProjInherit) ? p.projid.value_or(0) : 0;
+    }
   }
 
   std::vector<std::pair<SaAttr, Bytes>> extra;

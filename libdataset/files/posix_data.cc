@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "libdataset/files/posix_file_system.h"
 
@@ -12,6 +13,7 @@ namespace {
 constexpr std::uint64_t kMetadataTxBytes = 64u << 10;
 constexpr std::uint64_t kWriteChunk = 1u << 20;  // most that one transaction writes
 constexpr std::uint64_t kReadAhead = 8u << 20, kReadAheadStep = 4u << 20;
+constexpr auto kSlowRead = std::chrono::microseconds(100);
 constexpr std::int64_t kRelatimeSeconds = 24 * 3600;
 constexpr std::uint64_t kMaxFileBytes = INT64_MAX;
 
@@ -72,16 +74,14 @@ Status PosixFileSystem::set_size(const Tx& tx, Znode& znode, std::uint64_t size)
 
 Result<std::size_t> PosixFileSystem::read(std::uint64_t object, std::uint64_t offset, MutableByteView out) {
   ZnodeRef z = TRY(znode(object));
-  std::uint64_t length = 0, size = 0;
+  std::uint64_t length = 0;
   {
     ReaderLock lock(z->lock);
     TRY(check_alive(*z));
     const ZnodeAttributes a = z->attributes();
     TRY(check_regular(a));
-    size = a.size;
-    if (offset >= size) return std::size_t{0};
-    length = std::min<std::uint64_t>(out.size(), size - offset);
-    read_ahead(*z, offset, length, size);
+    if (offset >= a.size) return std::size_t{0};
+    length = std::min<std::uint64_t>(out.size(), a.size - offset);
     TRY(z->object().read(offset, out.first(length)).in(fmt::format("object {}", object)));
   }
   note_read(*z);
@@ -103,11 +103,19 @@ Status PosixFileSystem::read_pieces(std::uint64_t object, std::uint64_t offset, 
     std::vector<ByteView> pieces;
     for (std::uint64_t done = 0; done < length;) {
       const std::uint64_t at = offset + done;
+      const auto started = std::chrono::steady_clock::now();
       BufferRef buffer = TRY(z->object().read_block(at / block).in(fmt::format("object {}", object)));
       const std::uint64_t within = at % block;
       const std::uint64_t count = std::min(length - done, block - within);
-      if (buffer->size() < within + count)
-        return Error(Errc::corrupt, fmt::format("object {}: short block", object));
+      // A device was waited for: have the rest come at once.
+      if (done == 0 && length > block && std::chrono::steady_clock::now() - started > kSlowRead) {
+        z->object().prefetch(offset + count, length - count);
+      }
+      if (buffer->size() < within + count) {  // written with a smaller block size: zeros follow
+        auto padded = std::make_shared<Buffer>(Buffer::zeroed(block));
+        std::ranges::copy(buffer->view(), padded->span().begin());
+        buffer = std::move(padded);
+      }
       pieces.push_back(buffer->view().subspan(within, count));
       buffers.push_back(std::move(buffer));
       done += count;

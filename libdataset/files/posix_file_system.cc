@@ -17,11 +17,10 @@ constexpr std::size_t kNameMax = 255, kLongNameMax = 1023;
 constexpr std::uint64_t kMetadataTxBytes = 64u << 10;
 constexpr std::uint64_t kObjectsMax = std::uint64_t{1} << 48;
 
-// Linux's 32-bit device encoding; other systems stored major << 32 | minor (FORMAT.md logical 4.5).
+// Linux stores major << 20 | minor, others major << 32 | minor (FORMAT.md logical 4.5).
 std::uint64_t decode_rdev(std::uint64_t stored) {
   if (stored >> 32) return makedev(static_cast<unsigned>(stored >> 32), static_cast<unsigned>(stored));
-  return makedev(static_cast<unsigned>(stored >> 8 & 0xfff),
-                 static_cast<unsigned>((stored & 0xff) | (stored >> 12 & 0xfff00)));
+  return makedev(static_cast<unsigned>(stored >> 20), static_cast<unsigned>(stored & 0xfffff));
 }
 
 }  // namespace
@@ -265,6 +264,9 @@ Status PosixFileSystem::set_flags(std::uint64_t object, const FileFlags& flags, 
     }
     const bool changes_project = flags.project != before.projid.value_or(0) ||
                                  flags.project_inherit != ((before.flags & zpl::kFlagProjInherit) != 0);
+    if (changes_project && !(before.is_directory() || before.is_regular())) {
+      return Error(Errc::unsupported, "only files and directories belong to a project");
+    }
     if (changes_project && !projects_)
       return Error(Errc::unsupported, "feature project_quota is not enabled");
     if (flags.project > UINT32_MAX) return Error(Errc::invalid_argument, "project id is too large");
