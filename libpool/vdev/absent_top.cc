@@ -24,9 +24,7 @@ class AbsentTop final : public TopVdev {
   std::uint64_t deflated_size(std::uint64_t allocated_bytes) const override { return allocated_bytes; }
   std::size_t tolerated_failures() const override { return 0; }
   const std::vector<CopySet>& copy_sets() const override { return none_; }
-  Status read(std::uint64_t, MutableByteView, std::uint64_t, const Verifier&, bool) override {
-    return problem();
-  }
+  Status read(std::uint64_t, MutableByteView, const ReadHow&) override { return problem(); }
   void write(std::uint64_t, BufferRef data, std::uint64_t, WriteBatch& batch) override {
     batch.begin(data->size());
     batch.end(data->size(), problem());

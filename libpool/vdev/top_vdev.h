@@ -10,6 +10,13 @@
 
 namespace tarn {
 
+struct ReadHow {
+  std::uint64_t birth_txg = 0;
+  const Verifier& verify;
+  bool repair = false;      // rewrite what is found bad
+  bool everything = false;  // look at every copy and at parity too, and bring stale devices up to date
+};
+
 class TopVdev {
  public:
   TopVdev(VdevConfig& config, VdevCounters& counters) : config_(config), counters_(counters) {}
@@ -21,9 +28,7 @@ class TopVdev {
   virtual std::uint64_t usable_bytes() const = 0;
   virtual std::uint64_t allocated_size(std::uint64_t physical_bytes) const = 0;
   virtual std::uint64_t deflated_size(std::uint64_t allocated_bytes) const = 0;
-  // `repair`: rewrite what was found bad.
-  virtual Status read(std::uint64_t offset_bytes, MutableByteView out, std::uint64_t birth_txg,
-                      const Verifier& verify, bool repair) = 0;
+  virtual Status read(std::uint64_t offset_bytes, MutableByteView out, const ReadHow& how) = 0;
   virtual void write(std::uint64_t offset_bytes, BufferRef data, std::uint64_t txg, WriteBatch& batch) = 0;
   virtual void discard(std::uint64_t offset_bytes, std::uint64_t length_bytes) = 0;
   virtual void set_reflow(std::uint64_t /*reflow_word*/) {}

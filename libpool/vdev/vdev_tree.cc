@@ -109,6 +109,14 @@ Result<std::unique_ptr<Subtree>> build_subtree(const VdevConfig& config, const D
   VdevCounters& counters = tree->nodes.at(&tree->config)->own;
   if (is_leaf(config.kind) || is_mirror_like(config.kind)) {
     tree->top = make_mirror_top(tree->config, counters, tree->leaves);
+  } else if (config.kind == VdevKind::raidz) {
+    std::vector<CopySet> children;
+    for (const VdevConfig& child : tree->config.children) {
+      std::vector<LeafVdev*> leaves;
+      collect_leaves(*tree, child, leaves);
+      children.emplace_back(std::move(leaves));
+    }
+    tree->top = make_raidz_top(tree->config, counters, std::move(children));
   } else {
     tree->top = make_absent_top(tree->config, counters);
   }
@@ -206,11 +214,13 @@ class OpenVdevTree final : public VdevTree {
 
   Status read(std::uint32_t vdev, std::uint64_t offset_bytes, MutableByteView out, std::uint64_t birth_txg,
               const Verifier& verify) override {
-    const Subtree* tree = find_subtree(vdev);
-    if (!tree) return no_such_vdev(vdev);
-    if (out.empty())
-      return Error(Errc::corrupt, fmt::format("vdev {}: empty block at {:#x}", vdev, offset_bytes));
-    return tree->top->read(offset_bytes, out, birth_txg, verify, !read_only_);
+    return read_block(vdev, offset_bytes, out,
+                      {.birth_txg = birth_txg, .verify = verify, .repair = !read_only_, .everything = false});
+  }
+  Status scrub(std::uint32_t vdev, std::uint64_t offset_bytes, MutableByteView out, std::uint64_t birth_txg,
+               const Verifier& verify) override {
+    return read_block(vdev, offset_bytes, out,
+                      {.birth_txg = birth_txg, .verify = verify, .repair = !read_only_, .everything = true});
   }
   void write(std::uint32_t vdev, std::uint64_t offset_bytes, BufferRef data, std::uint64_t txg,
              WriteBatch& batch) override;
@@ -222,6 +232,14 @@ class OpenVdevTree final : public VdevTree {
   std::vector<LeafRef> leaves() const override;
 
  private:
+  Status read_block(std::uint32_t vdev, std::uint64_t offset_bytes, MutableByteView out,
+                    const ReadHow& how) const {
+    const Subtree* tree = find_subtree(vdev);
+    if (!tree) return no_such_vdev(vdev);
+    if (out.empty())
+      return Error(Errc::corrupt, fmt::format("vdev {}: empty block at {:#x}", vdev, offset_bytes));
+    return tree->top->read(offset_bytes, out, how);
+  }
   static Error no_such_vdev(std::uint32_t vdev) {
     return Error(Errc::corrupt, fmt::format("no vdev {} in this pool", vdev));
   }

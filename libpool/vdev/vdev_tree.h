@@ -147,6 +147,10 @@ class VdevTree {
   // RAID-Z geometry.
   virtual Status read(std::uint32_t vdev, std::uint64_t offset_bytes, MutableByteView out,
                       std::uint64_t birth_txg, const Verifier& verify) = 0;
+  // The same for scrubs and resilvers: every copy and all parity is looked at, and devices that lack
+  // birth_txg are brought up to date (their set of missing txgs is the caller's to change).
+  virtual Status scrub(std::uint32_t vdev, std::uint64_t offset_bytes, MutableByteView out,
+                       std::uint64_t birth_txg, const Verifier& verify) = 0;
   // Queues the write of data (PSIZE bytes, padded to the sector inside). The buffer is kept until done.
   virtual void write(std::uint32_t vdev, std::uint64_t offset_bytes, BufferRef data, std::uint64_t txg,
                      WriteBatch& batch) = 0;
