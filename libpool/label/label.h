@@ -24,9 +24,10 @@ struct Uberblock {
   std::uint64_t version = 5000, txg = 0, guid_sum = 0, timestamp = 0;
   BlockPointer root;
   std::uint64_t software_version = 5000;
-  std::uint64_t mmp_magic = 0xa11cea11, mmp_delay = 0, mmp_config = 0, checkpoint_txg = 0, raidz_reflow_info = 0;
-  static Result<Uberblock> decode(ByteView slot);              // byte order by its magic
-  void encode(MutableByteView slot) const;                      // without the trailer; the rest is zeroed
+  std::uint64_t mmp_magic = 0xa11cea11, mmp_delay = 0, mmp_config = 0, checkpoint_txg = 0,
+                raidz_reflow_info = 0;
+  static Result<Uberblock> decode(ByteView slot);  // byte order by its magic
+  void encode(MutableByteView slot) const;         // without the trailer; the rest is zeroed
   // Newer first: (txg, timestamp, MMP sequence).
   friend bool newer(const Uberblock& a, const Uberblock& b);
 };
@@ -43,6 +44,10 @@ struct PoolConfig {
   std::vector<std::uint64_t> hole_array;
   std::vector<std::string> features_for_read;
   NvList other;  // keys not interpreted
+
+  // The pool-level keys of a label or of the MOS config; `vdev_tree` is left to the caller.
+  static Result<PoolConfig> decode(const NvList& in);
+  void encode_into(NvList& out) const;
 };
 
 // What one label says: pool member (top-level vdev subtree), idle spare or cache device.
@@ -58,12 +63,13 @@ struct Label {
 
 struct LabelSet {
   std::array<std::optional<Label>, kLabelCount> labels;
-  std::array<std::string, kLabelCount> problems;     // why a label is absent
+  std::array<std::string, kLabelCount> problems;  // why a label is absent
   // The label to believe for uberblock txg `txg` (FORMAT.md 2.6), or null.
   const Label* best(std::uint64_t txg = UINT64_MAX) const;
 };
 LabelSet read_labels(Disk& disk);
-// Best valid uberblock of a device not newer than `max_txg`; the ring's slot size is found from what verifies.
+// Best valid uberblock of a device not newer than `max_txg`; the ring's slot size is found from what
+// verifies.
 std::optional<Uberblock> read_best_uberblock(Disk& disk, std::uint64_t max_txg = UINT64_MAX);
 std::vector<Uberblock> read_all_uberblocks(Disk& disk);
 
@@ -72,7 +78,8 @@ Status write_label_config(Disk& disk, unsigned index, const NvList& config);
 // A fresh label set for a device being added: blank boot env, zeroed ring, config in all four.
 Status write_initial_labels(Disk& disk, const NvList& config);
 // Writes the uberblock into its slot in label `index`.
-Status write_uberblock(Disk& disk, unsigned index, const Uberblock& uberblock, unsigned ashift, bool multihost = false);
+Status write_uberblock(Disk& disk, unsigned index, const Uberblock& uberblock, unsigned ashift,
+                       bool multihost = false);
 // labelclear: zeroes the valid labels (or all four with `force`).
 Status clear_labels(Disk& disk, bool force);
 
@@ -84,24 +91,37 @@ struct DiscoveredDevice {
   std::uint64_t device_bytes = 0;
 };
 struct DiscoveredPool {
-  PoolConfig config;                        // from the newest label
-  VdevConfig root;                          // assembled; absent top-level vdevs have kind missing; paths as found now
+  PoolConfig config;  // from the newest label
+  VdevConfig root;    // assembled; absent top-level vdevs have kind missing; paths as found now
   std::optional<Uberblock> best_uberblock;
   std::vector<DiscoveredDevice> devices;
-  std::vector<std::string> problems;        // devices with damaged labels, conflicting guids...
+  std::vector<std::string> problems;  // devices with damaged labels, conflicting guids...
 };
 struct DiscoveryOptions {
-  std::vector<std::string> folders;         // -d DIR (or single devices); empty = default folders
-  bool include_destroyed = false;           // -D
+  std::vector<std::string> folders;  // -d DIR (or single devices); empty = default folders
+  bool include_destroyed = false;    // -D
 };
 // Reads the labels of every device and plain file in the folders, in parallel, and groups them by pool guid.
 Result<std::vector<DiscoveredPool>> discover_pools(const DiscoveryOptions& options);
 
 // What keeps a device from being used for a new pool; empty if it is free. `path` is a device or file.
 struct DeviceUse {
-  enum class Kind : std::uint8_t { free, active_pool, exported_pool, potentially_active_pool, destroyed_pool, spare, cache, mounted, swap, file_system, partition_table, other };
+  enum class Kind : std::uint8_t {
+    free,
+    active_pool,
+    exported_pool,
+    potentially_active_pool,
+    destroyed_pool,
+    spare,
+    cache,
+    mounted,
+    swap,
+    file_system,
+    partition_table,
+    other
+  };
   Kind kind = Kind::free;
-  std::string pool_name;     // or the file system's type
+  std::string pool_name;      // or the file system's type
   bool force_allowed = true;  // -f may override
 };
 Result<DeviceUse> probe_device_use(const std::string& path);
