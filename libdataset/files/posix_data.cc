@@ -15,6 +15,7 @@ constexpr std::uint64_t kWriteChunk = 1u << 20;  // most that one transaction wr
 constexpr std::uint64_t kReadAhead = 8u << 20, kReadAheadStep = 4u << 20;
 constexpr auto kSlowRead = std::chrono::microseconds(100);
 constexpr std::int64_t kRelatimeSeconds = 24 * 3600;
+constexpr const char* kCapabilityXattr = "security.capability";
 constexpr std::uint64_t kMaxFileBytes = INT64_MAX;
 
 bool before_or_same(TimeSpec a, TimeSpec b) {
@@ -70,6 +71,25 @@ Status PosixFileSystem::set_size(const Tx& tx, Znode& znode, std::uint64_t size)
     TRY(grow_block(tx, znode, size));
   }
   return znode.update(*sa_, tx, [&](ZnodeAttributes& a) { a.size = size; });
+}
+
+Status PosixFileSystem::drop_privileges(const Tx& tx, Znode& znode, bool set_id_bits, const Caller& caller) {
+  const ZnodeAttributes a = znode.attributes();
+  std::uint64_t mode = a.mode;
+  if (set_id_bits && !a.is_directory()) {
+    mode &= ~std::uint64_t{S_ISUID};
+    if (mode & S_IXGRP) mode &= ~std::uint64_t{S_ISGID};
+  }
+  if (mode != a.mode) TRY(apply_mode(tx, znode, static_cast<std::uint32_t>(mode), false, caller));
+  if (!a.has_sa_xattrs && a.xattr_directory == 0) return {};
+  if (znode.capability == Znode::Capability::unknown) {
+    const bool present = TRY(find_xattr(znode, kCapabilityXattr)).has_value();
+    znode.capability = present ? Znode::Capability::present : Znode::Capability::absent;
+  }
+  if (znode.capability == Znode::Capability::absent) return {};
+  TRY(erase_xattr(tx, znode, kCapabilityXattr));
+  znode.capability = Znode::Capability::absent;
+  return {};
 }
 
 Result<std::size_t> PosixFileSystem::read(std::uint64_t object, std::uint64_t offset, MutableByteView out) {
@@ -144,8 +164,6 @@ Result<std::size_t> PosixFileSystem::write(std::uint64_t object, std::uint64_t o
       return Error(Errc::not_permitted, "file is append-only");
     if (offset > kMaxFileBytes || data.size() > kMaxFileBytes - offset)
       return Error(Errc::too_large, "file is too large");
-    const bool loses_set_id = caller.uid != 0 && ((before.mode & S_ISUID) ||
-                                                  (before.mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP));
     while (written < data.size()) {
       const std::size_t count =
           std::min<std::size_t>(data.size() - written, kWriteChunk - (offset + written) % kWriteChunk);
@@ -157,11 +175,7 @@ Result<std::size_t> PosixFileSystem::write(std::uint64_t object, std::uint64_t o
       } else {
         done = grow_block(*tx, *z, end);
         if (done) done = z->object().write(*tx, offset + written, data.subspan(written, count));
-        if (done && loses_set_id && written == 0) {
-          done =
-              apply_mode(*tx, *z, static_cast<std::uint32_t>(before.mode & ~std::uint64_t{S_ISUID | S_ISGID}),
-                         false, caller);
-        }
+        if (done && written == 0) done = drop_privileges(*tx, *z, caller.uid != 0, caller);
         if (done) {
           done = z->update(*sa_, *tx, [&](ZnodeAttributes& a) {
             a.size = std::max(a.size, end);

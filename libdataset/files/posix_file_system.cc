@@ -206,17 +206,13 @@ Result<FileAttributes> PosixFileSystem::set_attributes(std::uint64_t object, con
       if (*change.size_bytes > INT64_MAX) return Error(Errc::too_large, "size is too large");
       if (before.flags & zpl::kFlagReadOnly) return Error(Errc::not_permitted, "file has the read-only flag");
     }
-    std::optional<std::uint32_t> mode = change.mode;
-    // A change of owner, or of content by an ordinary user, takes set-id bits away.
-    const bool loses_set_id = change.uid || change.gid || (change.size_bytes && caller.uid != 0);
-    if (!mode && loses_set_id && !before.is_directory()) {
-      auto kept = static_cast<std::uint32_t>(before.mode & 07777 & ~std::uint64_t{S_ISUID});
-      if (kept & S_IXGRP) kept &= ~std::uint32_t{S_ISGID};
-      if (kept != (before.mode & 07777)) mode = kept;
-    }
     Tx tx = TRY(begin(kMetadataTxBytes, change.size_bytes && *change.size_bytes < before.size));
     if (change.size_bytes) TRY(set_size(tx, *z, *change.size_bytes));
-    if (mode) TRY(apply_mode(tx, *z, *mode, true, caller));
+    const bool new_owner = change.uid || change.gid;
+    if (!before.is_directory() && (new_owner || change.size_bytes)) {
+      TRY(drop_privileges(tx, *z, !change.mode && (new_owner || caller.uid != 0), caller));
+    }
+    if (change.mode) TRY(apply_mode(tx, *z, *change.mode, true, caller));
     const TimeSpec time = now();
     TRY(z->update(*sa_, tx, [&](ZnodeAttributes& a) {
       if (change.uid) a.uid = *change.uid;

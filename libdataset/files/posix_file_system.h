@@ -135,6 +135,9 @@ class PosixFileSystem final : public FileSystem {
   void unlinked(std::uint64_t object);  // links fell to 0 in a transaction that is over
   Status free_xattr_directory(std::uint64_t object);
 
+  // Set-id bits and file capabilities go when an ordinary user writes, or the owner changes. Needs `lock`
+  // exclusively.
+  Status drop_privileges(const Tx& tx, Znode& znode, bool set_id_bits, const Caller& caller);
   Status grow_block(const Tx& tx, Znode& znode, std::uint64_t end_bytes);
   Status set_size(const Tx& tx, Znode& znode, std::uint64_t size);
   void note_read(Znode& znode);
@@ -148,6 +151,7 @@ class PosixFileSystem final : public FileSystem {
   Status put_xattr(const Tx& tx, Znode& znode, std::string_view name, ByteView value, const Caller& caller);
   Status put_directory_xattr(const Tx& tx, Znode& znode, std::string_view name, ByteView value,
                              const Caller& caller);
+  Status erase_xattr(const Tx& tx, Znode& znode, std::string_view name);  // wherever it is; fine if it is not
   Status erase_directory_xattr(const Tx& tx, Znode& znode, std::string_view name);
   Status apply_mode(const Tx& tx, Znode& znode, std::uint32_t mode, bool with_posix_acl,
                     const Caller& caller);

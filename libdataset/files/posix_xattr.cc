@@ -138,6 +138,12 @@ Result<std::vector<std::string>> PosixFileSystem::list_xattrs(std::uint64_t obje
   return names;
 }
 
+Status PosixFileSystem::erase_xattr(const Tx& tx, Znode& owner, std::string_view name) {
+  auto in_sa = TRY(sa_xattrs(owner));
+  if (in_sa.erase(std::string(name)) > 0) TRY(store_sa_xattrs(tx, owner, in_sa));
+  return erase_directory_xattr(tx, owner, name);
+}
+
 // Removes it from the hidden directory if it is there.
 Status PosixFileSystem::erase_directory_xattr(const Tx& tx, Znode& owner, std::string_view name) {
   const std::uint64_t hidden = owner.attributes().xattr_directory;
@@ -214,6 +220,7 @@ Status PosixFileSystem::set_xattr(std::uint64_t object, std::string_view name, B
     const ZnodeAttributes a = z->attributes();
     if (a.flags & (zpl::kFlagImmutable | zpl::kFlagAppendOnly))
       return Error(Errc::not_permitted, "file is immutable or append-only");
+    z->capability = Znode::Capability::unknown;
     std::optional<PosixAcl> acl;
     if (is_acl(name)) {
       if (S_ISLNK(a.mode)) return Error(Errc::unsupported, "symbolic links have no ACL");
@@ -231,9 +238,7 @@ Status PosixFileSystem::set_xattr(std::uint64_t object, std::string_view name, B
     const bool mode_says_all = sets_mode && acl->is_minimal();
     Tx tx = TRY(begin(kXattrTxBytes + value.size()));
     if (mode_says_all) {
-      auto in_sa = TRY(sa_xattrs(*z));
-      if (in_sa.erase(std::string(name)) > 0) TRY(store_sa_xattrs(tx, *z, in_sa));
-      TRY(erase_directory_xattr(tx, *z, name));
+      TRY(erase_xattr(tx, *z, name));
     } else {
       TRY(put_xattr(tx, *z, name, value, caller));
     }
@@ -258,9 +263,7 @@ Status PosixFileSystem::remove_xattr(std::uint64_t object, std::string_view name
     }
     if (!TRY(find_xattr(*z, name))) return no_such_xattr(name);
     Tx tx = TRY(begin(kXattrTxBytes, true));
-    auto in_sa = TRY(sa_xattrs(*z));
-    if (in_sa.erase(std::string(name)) > 0) TRY(store_sa_xattrs(tx, *z, in_sa));
-    TRY(erase_directory_xattr(tx, *z, name));
+    TRY(erase_xattr(tx, *z, name));
     TRY(z->update(*sa_, tx, [&](ZnodeAttributes& changed) { changed.ctime = now(); }));
   }
   return finish();

@@ -59,7 +59,10 @@ class Znode {
   // Orders whole operations: the names in a directory, the data and size of a file, attributes added or
   // removed.
   SharedMutex lock;
-  bool dead = false;                                          // guarded by `lock`: the object was freed
+  bool dead = false;  // guarded by `lock`: the object was freed
+  // Whether it has file capabilities (an xattr that writing takes away): looked up once.
+  enum class Capability : std::uint8_t { unknown, absent, present };
+  std::atomic<Capability> capability{Capability::unknown};
   std::atomic<std::uint64_t> last_txg{0};                     // of the latest change
   std::atomic<std::uint64_t> next_read{0}, prefetched_to{0};  // sequential reads are seen by these
 

@@ -45,6 +45,18 @@ Status FuseSession::mount(const std::vector<std::string>& arguments, const std::
     const int error = errno;
     return Error::system(error != 0 ? error : EPERM, fmt::format("cannot mount at '{}'", mountpoint));
   }
+  // The descriptor that libfuse just opened, read and written through our hands.
+  const fuse_custom_io io{.writev =
+                              [](int fd, iovec* pieces, int count, void* self) {
+                                return static_cast<FuseSession*>(self)->kernel_io_.writev(fd, pieces, count);
+                              },
+                          .read =
+                              [](int fd, void* buffer, std::size_t length, void* self) {
+                                return static_cast<FuseSession*>(self)->kernel_io_.read(fd, buffer, length);
+                              }};
+  if (fuse_session_custom_io(session_, &io, fuse_session_fd(session_)) != 0) {
+    return Error(Errc::unsupported, "libfuse does not let us read requests");
+  }
   return {};
 }
 

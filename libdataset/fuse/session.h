@@ -6,6 +6,7 @@
 #include <string>
 
 #include "libdataset/fuse/fuse_api.h"
+#include "libdataset/fuse/kernel_io.h"
 #include "libdataset/fuse/mount.h"
 #include "libdataset/fuse/node_id.h"
 #include "libdataset/fuse/snapshot_spaces.h"
@@ -54,6 +55,7 @@ class FuseSession {
   const std::uint64_t root_;
   const bool posix_acls_;
   SnapshotSpaces snapshots_;
+  KernelIo kernel_io_;
   fuse_session* session_ = nullptr;
 };
 
