@@ -13,8 +13,23 @@ namespace tarn {
 
 // The numbers are on disk; a decoded value may be none of these (7 bits).
 enum class CompressionType : std::uint8_t {
-  inherit = 0, on = 1, off = 2, lzjb = 3, empty = 4, gzip_1 = 5, gzip_2, gzip_3, gzip_4, gzip_5, gzip_6, gzip_7, gzip_8,
-  gzip_9 = 13, zle = 14, lz4 = 15, zstd = 16,
+  inherit = 0,
+  on = 1,
+  off = 2,
+  lzjb = 3,
+  empty = 4,
+  gzip_1 = 5,
+  gzip_2,
+  gzip_3,
+  gzip_4,
+  gzip_5,
+  gzip_6,
+  gzip_7,
+  gzip_8,
+  gzip_9 = 13,
+  zle = 14,
+  lz4 = 15,
+  zstd = 16,
 };
 
 // Algorithm and level as a dataset property holds them: value = algorithm | level << 7 (FORMAT.md 8.1).
