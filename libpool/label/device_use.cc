@@ -29,18 +29,20 @@ bool is_held(const std::string& path) {
   return held;
 }
 
+// Named in the first column of /proc/swaps or /proc/mounts, under whatever name.
 bool is_listed(const char* table, const std::string& path) {
   struct stat wanted {};
-  if (::stat(path.c_str(), &wanted) != 0 || !S_ISBLK(wanted.st_mode)) return false;
+  if (::stat(path.c_str(), &wanted) != 0) return false;
   std::ifstream in(table);
   for (std::string line; std::getline(in, line);) {
     std::istringstream words(line);
     std::string device;
     words >> device;
     struct stat st {};
-    if (device.starts_with("/") && ::stat(device.c_str(), &st) == 0 && S_ISBLK(st.st_mode) &&
-        st.st_rdev == wanted.st_rdev)
-      return true;
+    if (!device.starts_with("/") || ::stat(device.c_str(), &st) != 0) continue;
+    const bool same = S_ISBLK(wanted.st_mode) ? S_ISBLK(st.st_mode) && st.st_rdev == wanted.st_rdev
+                                              : st.st_dev == wanted.st_dev && st.st_ino == wanted.st_ino;
+    if (same) return true;
   }
   return false;
 }
@@ -53,7 +55,10 @@ std::string probe_content(const std::string& path, const char* key) {
   blkid_probe_enable_superblocks(probe.get(), 1);
   blkid_probe_set_superblocks_flags(probe.get(), BLKID_SUBLKS_TYPE);
   blkid_probe_enable_partitions(probe.get(), 1);
-  if (blkid_do_safeprobe(probe.get()) != 0) return {};
+  constexpr int kAmbivalent = -2;
+  const int outcome = blkid_do_safeprobe(probe.get());
+  if (outcome == kAmbivalent) return "several file systems";
+  if (outcome != 0) return {};
   const char* value = nullptr;
   return blkid_probe_lookup_value(probe.get(), key, &value, nullptr) == 0 && value ? value : "";
 }
@@ -64,7 +69,7 @@ std::optional<DeviceUse> from_label(const std::string& path, bool held) {
   if (!disk) return std::nullopt;
   const LabelSet labels = read_labels(**disk);
   const Label* label = labels.best();
-  if (!label) return std::nullopt;
+  if (!label || label->is_former_member()) return std::nullopt;
   const std::string& name = label->pool.name;
   switch (label->pool.state) {
     case PoolState::active:
@@ -89,7 +94,8 @@ Result<DeviceUse> probe_device_use(const std::string& path) {
   const bool held = is_held(path);
   if (std::optional<DeviceUse> use = from_label(path, held)) return *use;
   if (is_listed("/proc/swaps", path)) return DeviceUse{DeviceUse::Kind::swap, "swap", false};
-  const std::string content = probe_content(path, "TYPE");
+  std::string content = probe_content(path, "TYPE");
+  if (content == "zfs_member") content.clear();  // our own reading of the labels decides
   if (is_listed("/proc/mounts", path)) return DeviceUse{DeviceUse::Kind::mounted, content, false};
   if (held) return DeviceUse{DeviceUse::Kind::other, content, false};
   if (!content.empty()) return DeviceUse{DeviceUse::Kind::file_system, content, true};

@@ -57,6 +57,10 @@ struct Label {
   bool is_spare = false, is_log = false;
   std::optional<std::uint64_t> create_txg;
   VdevConfig top;  // of a member; kind missing otherwise
+  bool is_aux() const { return pool.state == PoolState::spare || pool.state == PoolState::l2cache; }
+  // Of the labels without a txg: the device is being added (create_txg set), or it was detached or removed.
+  bool is_being_added() const { return !is_aux() && pool.txg == 0 && create_txg.value_or(0) != 0; }
+  bool is_former_member() const { return !is_aux() && pool.txg == 0 && create_txg.value_or(0) == 0; }
   static Result<Label> decode(const NvList& in);
   NvList encode() const;
 };
@@ -90,12 +94,20 @@ struct DiscoveredDevice {
   std::uint64_t label_txg = 0;
   std::uint64_t device_bytes = 0;
 };
+// A device labelled as an idle spare or a cache. Such labels do not name their pool: the pool's MOS config
+// knows its own by their guid.
+struct DiscoveredAux {
+  std::string path;
+  std::uint64_t guid = 0;
+  bool is_cache = false;
+};
 struct DiscoveredPool {
   PoolConfig config;  // from the newest label
   VdevConfig root;    // assembled; absent top-level vdevs have kind missing; paths as found now
   std::optional<Uberblock> best_uberblock;
   std::vector<DiscoveredDevice> devices;
-  std::vector<std::string> problems;  // devices with damaged labels, conflicting guids...
+  std::vector<DiscoveredAux> aux_devices;  // all that were found; some may belong to other pools
+  std::vector<std::string> problems;       // devices with damaged labels, conflicting guids...
 };
 struct DiscoveryOptions {
   std::vector<std::string> folders;  // -d DIR (or single devices); empty = default folders

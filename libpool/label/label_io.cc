@@ -15,6 +15,12 @@ Result<Label> read_label(Disk& disk, unsigned index) {
   return Label::decode(TRY(unpack(block.view().first(kConfigBytes - kTrailerBytes))));
 }
 
+// Smaller devices have no room for four labels; offsets on them make no sense.
+Status check_size(const Disk& disk) {
+  if (disk.size_bytes() >= kLabelCount * kLabelBytes) return {};
+  return Error(Errc::invalid_argument, fmt::format("{}: too small for labels", disk.path()));
+}
+
 Result<Buffer> pack_config(const NvList& config, std::uint64_t offset) {
   const Bytes packed = pack(config, NvEncoding::xdr);
   if (packed.size() > kConfigBytes - kTrailerBytes)
@@ -51,11 +57,13 @@ LabelSet read_labels(Disk& disk) {
 }
 
 Status write_label_config(Disk& disk, unsigned index, const NvList& config) {
+  TRY(check_size(disk));
   const std::uint64_t offset = label_offset(index, disk.size_bytes()) + kConfigOffset;
   return disk.write(offset, TRY(pack_config(config, offset))).in(fmt::format("label {}", index));
 }
 
 Status write_initial_labels(Disk& disk, const NvList& config) {
+  TRY(check_size(disk));
   for (unsigned index = 0; index < kLabelCount; ++index) {
     const std::uint64_t start = label_offset(index, disk.size_bytes());
     // The boot sector area in front stays as it is.
@@ -74,6 +82,7 @@ Status write_initial_labels(Disk& disk, const NvList& config) {
 }
 
 Status clear_labels(Disk& disk, bool force) {
+  TRY(check_size(disk));
   const LabelSet set = read_labels(disk);
   const Buffer zeros = Buffer::zeroed(kLabelBytes);
   for (unsigned index = 0; index < kLabelCount; ++index)

@@ -18,6 +18,9 @@ std::uint64_t mmp_sequence(const Uberblock& u) {
   return u.mmp_magic == kMmpMagic && (u.mmp_config & 2) ? (u.mmp_config >> 32) & 0xffff : 0;
 }
 
+// Scratch state of the reflow word (FORMAT.md 5.3).
+bool reflow_scratch_valid(const Uberblock& u) { return u.raidz_reflow_info >> 55 == 1; }
+
 }  // namespace
 
 Result<Uberblock> Uberblock::decode(ByteView slot) {
@@ -66,6 +69,7 @@ bool newer(const Uberblock& a, const Uberblock& b) {
 
 std::vector<Uberblock> read_all_uberblocks(Disk& disk) {
   std::vector<Uberblock> found;
+  if (disk.size_bytes() < kLabelCount * kLabelBytes) return found;
   for (unsigned index = 0; index < kLabelCount; ++index) {
     const std::uint64_t ring_offset = label_offset(index, disk.size_bytes()) + kRingOffset;
     Buffer ring(kRingBytes);
@@ -75,9 +79,9 @@ std::vector<Uberblock> read_all_uberblocks(Disk& disk) {
       const std::size_t slot_bytes = std::size_t{1} << shift;
       for (std::size_t at = 0; at < kRingBytes; at += slot_bytes) {
         const ByteView slot = ring.view().subspan(at, slot_bytes);
-        if (!Uberblock::decode(slot)) continue;
-        if (!verify_trailer(slot, {ring_offset + at, 0, 0, 0})) continue;
-        if (Result<Uberblock> uberblock = Uberblock::decode(slot)) found.push_back(*std::move(uberblock));
+        Result<Uberblock> uberblock = Uberblock::decode(slot);  // cheap: most slots stop at the magic
+        if (!uberblock || !verify_trailer(slot, {ring_offset + at, 0, 0, 0})) continue;
+        found.push_back(*std::move(uberblock));
       }
     }
   }
@@ -95,12 +99,16 @@ std::optional<Uberblock> read_best_uberblock(Disk& disk, std::uint64_t max_txg) 
 
 Status write_uberblock(Disk& disk, unsigned index, const Uberblock& uberblock, unsigned ashift,
                        bool multihost) {
+  if (disk.size_bytes() < kLabelCount * kLabelBytes)
+    return Error(Errc::invalid_argument, fmt::format("{}: too small for labels", disk.path()));
   const unsigned shift = std::clamp(ashift, kMinSlotShift, kMaxSlotShift);
   const std::size_t slot_bytes = std::size_t{1} << shift;
   // With multihost on, the last slot belongs to the heartbeats.
   const std::uint64_t slots = (kRingBytes >> shift) - (multihost ? 1 : 0);
+  // While a RAID-Z expansion has its data in the scratch area, the slot of the txg before is rewritten.
+  const std::uint64_t turn = uberblock.txg - (reflow_scratch_valid(uberblock) && uberblock.txg > 0 ? 1 : 0);
   const std::uint64_t offset =
-      label_offset(index, disk.size_bytes()) + kRingOffset + ((uberblock.txg % slots) << shift);
+      label_offset(index, disk.size_bytes()) + kRingOffset + ((turn % slots) << shift);
   Buffer slot(slot_bytes);
   uberblock.encode(slot.span());
   seal_trailer(slot.span(), {offset, 0, 0, 0});
