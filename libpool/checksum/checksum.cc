@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "libpool/checksum/digests.h"
+
 namespace tarn {
 namespace {
 
@@ -31,6 +33,13 @@ const Info& info(ChecksumType type) {
   return is_known(type) ? kInfos[static_cast<std::size_t>(type)] : kUnknown;
 }
 
+// In memory order: word i is digest bytes 8i to 8i+7 as the block's byte order reads them.
+ChecksumWords in_memory_order(const Digest& digest, ByteOrder order) {
+  ChecksumWords words;
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = load<std::uint64_t>(digest.data() + 8 * i, order);
+  return words;
+}
+
 }  // namespace
 
 bool is_known(ChecksumType type) { return static_cast<std::size_t>(type) < kInfos.size(); }
@@ -41,7 +50,7 @@ const char* name_of(ChecksumType type) { return info(type).name; }
 std::string_view feature_of(ChecksumType type) { return info(type).feature; }
 
 Result<ChecksumWords> compute_checksum(ChecksumType type, ByteView data, ByteOrder order,
-                                       const ChecksumSalt&) {
+                                       const ChecksumSalt& salt) {
   switch (type) {
     case ChecksumType::off:
     case ChecksumType::noparity:
@@ -52,6 +61,14 @@ Result<ChecksumWords> compute_checksum(ChecksumType type, ByteView data, ByteOrd
       return fletcher4(data, order);
     case ChecksumType::sha256:
       return sha256_words(data);
+    case ChecksumType::sha512:
+      return in_memory_order(sha512_256(data), order);
+    case ChecksumType::skein:
+      return in_memory_order(skein_512_256(data, salt), order);
+    case ChecksumType::edonr:
+      return in_memory_order(edonr_512_salted(data, salt), order);
+    case ChecksumType::blake3:
+      return in_memory_order(blake3_keyed(data, salt), order);
     default:
       return Error(Errc::unsupported, fmt::format("checksum {} is not supported", name_of(type)));
   }
