@@ -34,6 +34,11 @@ class BlockOwner {
   virtual void block_born(const BlockPointer& bp, std::uint64_t txg) = 0;
   // `bp` is no longer referenced by this object set: free it, or keep it for a snapshot.
   virtual void block_freed(const BlockPointer& bp, std::uint64_t txg) = 0;
+  // MOS only, pass 2 and up: `now` took the place of `before`, written in the same txg; I/O has freed or used again
+  // the space of `before`. Neither is told to block_born() or block_freed().
+  virtual void block_rewritten(const BlockPointer& before, const BlockPointer& now, std::uint64_t txg) {
+    (void)before, (void)now, (void)txg;
+  }
 };
 
 // Told of dirty bytes, to hold back writers and start a sync when there are many.
@@ -69,6 +74,8 @@ struct ObjectSetEnv {
   std::function<void(std::string_view feature_guid)> feature_used;
   OwnerFinder find_owner;               // filesystems only
   bool user_accounting = false, object_accounting = false, project_accounting = false;
+  bool hole_birth = true;               // freed blocks leave holes that remember their txg
+  std::uint32_t new_objset_bytes = 4096;  // objset block of a new object set: 1024 before pool version 15
 };
 
 struct ObjectSpec {
@@ -108,6 +115,9 @@ class Object {
   virtual Status write(const Tx& tx, std::uint64_t offset_bytes, ByteView data) = 0;
   // Takes over a whole block without copying; data.size() == block size.
   virtual Status write_block(const Tx& tx, std::uint64_t blkid, Buffer data) = 0;
+  // One whole block to change in place, loaded if need be: for structured users that hold content_lock() exclusively,
+  // until they let go of it or of `tx`. Counts as written at once.
+  virtual Result<MutableBufferRef> modify_block(const Tx& tx, std::uint64_t blkid) = 0;
   // Punches a hole; partial blocks at the ends are zeroed. length UINT64_MAX = to the end.
   virtual Status free_range(const Tx& tx, std::uint64_t offset_bytes, std::uint64_t length_bytes) = 0;
   // Only while at most block 0 exists.
