@@ -9,8 +9,8 @@ namespace tarn {
 namespace {
 
 constexpr std::size_t kTypeAt = 0, kIndirectShiftAt = 1, kLevelsAt = 2, kRootCountAt = 3, kBonusTypeAt = 4,
-                      kChecksumAt = 5, kCompressionAt = 6, kFlagsAt = 7, kBlockSectorsAt = 8, kBonusBytesAt = 10,
-                      kExtraSlotsAt = 12, kMaxBlkidAt = 16, kUsedAt = 24;
+                      kChecksumAt = 5, kCompressionAt = 6, kFlagsAt = 7, kBlockSectorsAt = 8,
+                      kBonusBytesAt = 10, kExtraSlotsAt = 12, kMaxBlkidAt = 16, kUsedAt = 24;
 constexpr std::uint32_t kMaxBlockSectors = 32768;
 
 std::uint8_t byte_at(ByteView in, std::size_t at) { return static_cast<std::uint8_t>(in[at]); }
@@ -83,7 +83,8 @@ void Dnode::encode(MutableByteView out) const {
   put(kBonusTypeAt, static_cast<std::uint8_t>(bonus_type));
   put(kChecksumAt, static_cast<std::uint8_t>(checksum));
   put(kCompressionAt, static_cast<std::uint8_t>(compression));
-  const std::uint8_t stored_flags = static_cast<std::uint8_t>((flags & ~kDnodeSpill) | (spill ? kDnodeSpill : 0));
+  const std::uint8_t stored_flags =
+      static_cast<std::uint8_t>((flags & ~kDnodeSpill) | (spill ? kDnodeSpill : 0));
   put(kFlagsAt, stored_flags);
   store<std::uint16_t>(out.data() + kBlockSectorsAt, static_cast<std::uint16_t>(block_bytes >> kSectorShift),
                        kHostOrder);
@@ -93,7 +94,8 @@ void Dnode::encode(MutableByteView out) const {
   const std::uint64_t used = (stored_flags & kDnodeUsedBytes) ? used_bytes : used_bytes >> kSectorShift;
   store<std::uint64_t>(out.data() + kUsedAt, used, kHostOrder);
   for (unsigned i = 0; i < root_count; ++i)
-    roots[i].encode(out.subspan(kDnodeCoreBytes + i * kBlockPointerBytes).first<kBlockPointerBytes>(), kHostOrder);
+    roots[i].encode(out.subspan(kDnodeCoreBytes + i * kBlockPointerBytes).first<kBlockPointerBytes>(),
+                    kHostOrder);
   if (!bonus.empty())
     std::memcpy(out.data() + kDnodeCoreBytes + root_count * kBlockPointerBytes, bonus.data(), bonus.size());
   if (spill) spill->encode(out.last<kBlockPointerBytes>(), kHostOrder);

@@ -1,5 +1,5 @@
-// Dnode: what an object is (FORMAT.md logical 1.1): its type, the root of its block tree, its bonus. 512 bytes, or a
-// multiple of that up to 16 KiB, in a block of the meta dnode.
+// Dnode: what an object is (FORMAT.md logical 1.1): its type, the root of its block tree, its bonus. 512
+// bytes, or a multiple of that up to 16 KiB, in a block of the meta dnode.
 #pragma once
 
 #include <array>
@@ -81,19 +81,22 @@ struct Dnode {
                                       (with_spill ? kBlockPointerBytes : 0));
   }
   TreeShape shape() const {
-    return {.type = type, .levels = levels, .indirect_shift = indirect_shift, .root_count = root_count,
+    return {.type = type,
+            .levels = levels,
+            .indirect_shift = indirect_shift,
+            .root_count = root_count,
             .block_bytes = block_bytes};
   }
 
-  // `in` starts at the dnode's slot and ends with its dnode block (or the objset block's field); host order as
-  // swap_block() leaves it. `bonus_order`: in which order the block was written.
+  // `in` starts at the dnode's slot and ends with its dnode block (or the objset block's field); host order
+  // as swap_block() leaves it. `bonus_order`: in which order the block was written.
   static Result<Dnode> decode(ByteView in, ByteOrder bonus_order);
   // Fills `out`, stored_bytes() long, in host order.
   void encode(MutableByteView out) const;
 };
 
-// Number of slots that the dnode at `slot` takes, as its first bytes say; 0 if the slot is free. At least 1 and never
-// beyond the end of the block when `slot` is allocated.
+// Number of slots that the dnode at `slot` takes, as its first bytes say; 0 if the slot is free. At least 1
+// and never beyond the end of the block when `slot` is allocated.
 unsigned dnode_slots_at(ByteView dnode_block, unsigned slot);
 
 }  // namespace tarn

@@ -1,11 +1,12 @@
 // ObjectImpl: one open object: what is on disk as of its last sync, and what each unsynced txg changed.
 //
-// A block is found newest first: the dirty buffers of each txg, then the ranges that this txg freed, then the tree on
-// disk. A txg's DirtyState does not change any more once its sync begins; sync builds the new tree beside the old one
-// and swaps it in together with dropping the DirtyState, so that a reader sees one or the other.
+// A block is found newest first: the dirty buffers of each txg, then the ranges that this txg freed, then the
+// tree on disk. A txg's DirtyState does not change any more once its sync begins; sync builds the new tree
+// beside the old one and swaps it in together with dropping the DirtyState, so that a reader sees one or the
+// other.
 //
-// A change for an older txg than the newest one that changed the object counts to the newest: the content of an object
-// grows in one line, and a structure spread over blocks (a ZAP) is whole in each txg.
+// A change for an older txg than the newest one that changed the object counts to the newest: the content of
+// an object grows in one line, and a structure spread over blocks (a ZAP) is whole in each txg.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,7 @@ class ObjectSetImpl;
 // What one txg changed in one object.
 struct DirtyState {
   std::map<std::uint64_t, MutableBufferRef> blocks;
-  RangeSet freed;            // applied before `blocks`
+  RangeSet freed;  // applied before `blocks`
   bool created = false;
   bool removed = false;
   std::optional<std::uint64_t> max_blkid;
@@ -30,7 +31,7 @@ struct DirtyState {
   std::optional<DmuType> type, bonus_type;
   std::optional<Bytes> bonus;
   bool spill_changed = false;
-  BufferRef spill;           // with spill_changed: null = removed
+  BufferRef spill;  // with spill_changed: null = removed
   std::int64_t dirty_bytes = 0;
 };
 
@@ -58,11 +59,14 @@ class ObjectImpl final : public Object, public std::enable_shared_from_this<Obje
   void prefetch(std::uint64_t offset_bytes, std::uint64_t length_bytes) override;
   SharedMutex& content_lock() override { return content_lock_; }
 
-  // The content of a block, or null where it reads as zeros. `order`: in which byte order it was stored (a dirty
-  // block: the host's).
+  // The content of a block, or null where it reads as zeros. `order`: in which byte order it was stored (a
+  // dirty block: the host's).
   Result<BufferRef> fetch(std::uint64_t blkid, ByteOrder* order = nullptr);
   // The bp of a block on disk and where the way down ended: for a hole, the level of the missing block.
-  struct Found { BlockPointer bp; unsigned level = 0; };
+  struct Found {
+    BlockPointer bp;
+    unsigned level = 0;
+  };
   Result<Found> find_on_disk(std::uint64_t blkid);
 
   // For ObjectSetImpl.
@@ -88,9 +92,9 @@ class ObjectImpl final : public Object, public std::enable_shared_from_this<Obje
     BufferRef buffer;
     TreeView tree;
   };
-  Place locate(std::uint64_t blkid) const;                        // takes lock_ shared
+  Place locate(std::uint64_t blkid) const;                               // takes lock_ shared
   Where locate_dirty(std::uint64_t blkid, MutableBufferRef* out) const;  // lock_ held
-  TreeView view_for(std::uint64_t blkid) const;                   // lock_ held
+  TreeView view_for(std::uint64_t blkid) const;                          // lock_ held
   Result<Found> walk(const TreeView& tree, std::uint64_t blkid);
   Result<BufferRef> load(const BlockPointer& bp, std::uint64_t blkid);
   Result<BufferRef> fetch_at(Place place, std::uint64_t blkid, ByteOrder* order);
@@ -99,9 +103,10 @@ class ObjectImpl final : public Object, public std::enable_shared_from_this<Obje
   void note_read(std::uint64_t first, std::uint64_t last);
   void prefetch_blocks(std::uint64_t first, std::uint64_t last);
 
-  DirtyState& dirty(std::uint64_t txg);                           // lock_ held exclusively
-  Status check_write(std::uint64_t blkid) const;                  // lock_ held
-  void insert_block(DirtyState& state, std::uint64_t blkid, MutableBufferRef buffer);  // lock_ held exclusively
+  DirtyState& dirty(std::uint64_t txg);           // lock_ held exclusively
+  Status check_write(std::uint64_t blkid) const;  // lock_ held
+  void insert_block(DirtyState& state, std::uint64_t blkid,
+                    MutableBufferRef buffer);  // lock_ held exclusively
   void account(DirtyState& state, std::uint64_t txg, std::int64_t bytes);
   Status change_part(const Tx& tx, std::uint64_t blkid, std::size_t at, ByteView data, std::size_t zeros);
   Status zero_part(const Tx& tx, std::uint64_t blkid, std::size_t at, std::size_t length);
@@ -111,8 +116,8 @@ class ObjectImpl final : public Object, public std::enable_shared_from_this<Obje
   const std::uint64_t number_;
   SharedMutex content_lock_;
 
-  mutable SharedMutex lock_;   // what follows, down to generation_
-  Dnode synced_;               // on disk as of the last sync
+  mutable SharedMutex lock_;                   // what follows, down to generation_
+  Dnode synced_;                               // on disk as of the last sync
   std::map<std::uint64_t, DirtyState> dirty_;  // by txg; at most two
   // As seen now, with all unsynced changes.
   DmuType type_, bonus_type_;
@@ -133,7 +138,9 @@ class ObjectImpl final : public Object, public std::enable_shared_from_this<Obje
   std::uint64_t recent_generation_ GUARDED_BY(recent_lock_) = UINT64_MAX;
 
   // Sequential readers: each stream knows which block it wants next and how far ahead was read.
-  struct Stream { std::uint64_t next = UINT64_MAX, ahead = 0, window = 0, last_use = 0; };
+  struct Stream {
+    std::uint64_t next = UINT64_MAX, ahead = 0, window = 0, last_use = 0;
+  };
   Mutex stream_lock_;
   std::array<Stream, 4> streams_ GUARDED_BY(stream_lock_){};
   std::uint64_t stream_clock_ GUARDED_BY(stream_lock_) = 0;

@@ -1,4 +1,5 @@
-// Reading: finding a block in the unsynced changes or the tree on disk, and reading ahead of sequential readers.
+// Reading: finding a block in the unsynced changes or the tree on disk, and reading ahead of sequential
+// readers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,7 +75,8 @@ ObjectImpl::Where ObjectImpl::locate_dirty(std::uint64_t blkid, MutableBufferRef
 }
 
 ObjectImpl::TreeView ObjectImpl::view_for(std::uint64_t blkid) const {
-  TreeView view{.shape = synced_.shape(), .root = {}, .max_blkid = synced_.max_blkid, .generation = generation_};
+  TreeView view{
+      .shape = synced_.shape(), .root = {}, .max_blkid = synced_.max_blkid, .generation = generation_};
   const std::uint64_t top = view.shape.ancestor(blkid, view.shape.levels - 1);
   if (top < view.shape.root_count) view.root = synced_.roots[top];
   return view;
@@ -121,11 +123,14 @@ Result<ObjectImpl::Found> ObjectImpl::walk(const TreeView& tree, std::uint64_t b
     if (found.bp.is_hole()) return found;
     TRY(checked(found.bp, found.level));
     if (found.level == 0) return found;
-    const Bookmark bookmark{.objset = set_.id(), .object = number_, .level = found.level,
+    const Bookmark bookmark{.objset = set_.id(),
+                            .object = number_,
+                            .level = found.level,
                             .blkid = shape.ancestor(blkid, found.level)};
     BufferRef indirect = TRY(set_.io().read(found.bp, bookmark));
     if (indirect->size() != shape.bytes_at(found.level))
-      return Error(Errc::corrupt, fmt::format("{}: indirect block of {} bytes", where(blkid), indirect->size()));
+      return Error(Errc::corrupt,
+                   fmt::format("{}: indirect block of {} bytes", where(blkid), indirect->size()));
     const ByteOrder order = found.bp.byte_order;
     --found.level;
     found.bp = pointer_in(*indirect, order, shape.ancestor(blkid, found.level) & mask);
@@ -153,7 +158,8 @@ Result<BufferRef> ObjectImpl::load(const BlockPointer& bp, std::uint64_t blkid) 
   const Bookmark bookmark{.objset = set_.id(), .object = number_, .level = 0, .blkid = blkid};
   BufferRef data = TRY(set_.io().read(bp, bookmark));
   if (data->size() != bp.logical_bytes)
-    return Error(Errc::corrupt, fmt::format("{}: {} bytes instead of {}", where(blkid), data->size(), bp.logical_bytes));
+    return Error(Errc::corrupt,
+                 fmt::format("{}: {} bytes instead of {}", where(blkid), data->size(), bp.logical_bytes));
   const DmuType type = bp.type;
   if (bp.byte_order == kHostOrder || swap_class(type) == SwapClass::u8) return data;
   auto swapped = std::make_shared<Buffer>(Buffer::copy_of(data->view()));
@@ -266,7 +272,8 @@ void ObjectImpl::note_read(std::uint64_t first, std::uint64_t last) {
     Stream* stream = nullptr;
     for (Stream& candidate : streams_) {
       // A read of less than a block comes back to the same block several times.
-      if (candidate.next != UINT64_MAX && (first == candidate.next || first + 1 == candidate.next)) stream = &candidate;
+      if (candidate.next != UINT64_MAX && (first == candidate.next || first + 1 == candidate.next))
+        stream = &candidate;
     }
     if (!stream) {
       stream = &*std::min_element(streams_.begin(), streams_.end(),
@@ -298,7 +305,8 @@ void ObjectImpl::prefetch(std::uint64_t offset_bytes, std::uint64_t length_bytes
     max_blkid = max_blkid_;
   }
   const std::uint64_t first = offset_bytes / block_bytes;
-  const std::uint64_t end = length_bytes > UINT64_MAX - offset_bytes ? UINT64_MAX : offset_bytes + length_bytes - 1;
+  const std::uint64_t end =
+      length_bytes > UINT64_MAX - offset_bytes ? UINT64_MAX : offset_bytes + length_bytes - 1;
   const std::uint64_t most = std::max<std::uint64_t>(1, kMaxPrefetchBytes / block_bytes);
   const std::uint64_t last = std::min({end / block_bytes, max_blkid, first + most - 1});
   if (first <= last) prefetch_blocks(first, last);
@@ -354,7 +362,8 @@ Result<std::optional<std::uint64_t>> ObjectImpl::next(std::uint64_t offset_bytes
       }
       if (place == Where::hole) {
         for (const auto& [txg, state] : dirty_)
-          if (const std::uint64_t* end = state.freed.end_of(blkid)) span_end = std::min(limit, std::max(span_end, *end));
+          if (const std::uint64_t* end = state.freed.end_of(blkid))
+            span_end = std::min(limit, std::max(span_end, *end));
       } else if (place == Where::disk) {
         view = view_for(blkid);
         span_end = limit;
@@ -380,7 +389,11 @@ Result<std::optional<std::uint64_t>> ObjectImpl::next(std::uint64_t offset_bytes
   return std::optional<std::uint64_t>(std::max(offset_bytes, (max_blkid + 1) * block_bytes));
 }
 
-Result<std::optional<std::uint64_t>> ObjectImpl::next_data(std::uint64_t offset_bytes) { return next(offset_bytes, true); }
-Result<std::optional<std::uint64_t>> ObjectImpl::next_hole(std::uint64_t offset_bytes) { return next(offset_bytes, false); }
+Result<std::optional<std::uint64_t>> ObjectImpl::next_data(std::uint64_t offset_bytes) {
+  return next(offset_bytes, true);
+}
+Result<std::optional<std::uint64_t>> ObjectImpl::next_hole(std::uint64_t offset_bytes) {
+  return next(offset_bytes, false);
+}
 
 }  // namespace tarn

@@ -57,7 +57,8 @@ Status ObjectSetImpl::load(const BlockPointer& root) {
     return {};
   }
   TRY(root.check(env_.vdev_count).in("root block pointer"));
-  if (root.level != 0 || root.type != DmuType::objset) return Error(Errc::corrupt, "root is no object set block");
+  if (root.level != 0 || root.type != DmuType::objset)
+    return Error(Errc::corrupt, "root is no object set block");
   const Bookmark bookmark{.objset = env_.objset_id, .object = 0, .level = -1, .blkid = 0};
   const BufferRef block = TRY(env_.io->read(root, bookmark));
   if (block->size() != 1024 && block->size() != 2048 && block->size() != 4096)
@@ -68,14 +69,16 @@ Status ObjectSetImpl::load(const BlockPointer& root) {
   meta = TRY(Dnode::decode(header_.view().first(kDnodeSlotBytes), root.byte_order).in("meta dnode"));
   if (meta.type != DmuType::dnode || meta.block_bytes != kDnodeBlockBytes)
     return Error(Errc::corrupt, "meta dnode of a wrong type or block size");
-  if (meta.max_blkid > kMaxObjectNumber / kDnodesPerBlock) return Error(Errc::corrupt, "meta dnode: too many blocks");
+  if (meta.max_blkid > kMaxObjectNumber / kDnodesPerBlock)
+    return Error(Errc::corrupt, "meta dnode: too many blocks");
   meta_ = std::make_shared<ObjectImpl>(*this, 0, std::move(meta));
   type_ = static_cast<ObjsetType>(tarn::load<std::uint64_t>(header_.data() + kTypeAt, kHostOrder));
   flags_ = tarn::load<std::uint64_t>(header_.data() + kFlagsAt, kHostOrder);
   const ByteView zil = header_.view().subspan(kZilHeaderAt, kZilHeaderBytes);
   zil_header_.assign(zil.begin(), zil.end());
   for (std::size_t i = 0; i < kAccountAt.size(); ++i) {
-    if (kAccountAt[i] + kDnodeSlotBytes > header_.size() || header_.data()[kAccountAt[i]] == std::byte{0}) continue;
+    if (kAccountAt[i] + kDnodeSlotBytes > header_.size() || header_.data()[kAccountAt[i]] == std::byte{0})
+      continue;
     Dnode account = TRY(Dnode::decode(header_.view().subspan(kAccountAt[i], kDnodeSlotBytes), root.byte_order)
                             .in("accounting dnode"));
     accounts_[i] = std::make_shared<ObjectImpl>(*this, kUserUsedObject - i, std::move(account));
@@ -125,7 +128,8 @@ Status ObjectSetImpl::check_pointer(const BlockPointer& bp, const TreeShape& sha
   if (level > 0 && bp.embedded) return Error(Errc::corrupt, "embedded indirect block");
   const bool redacted = bp.embedded && bp.embedded_type != EmbeddedType::data;
   if (!redacted && bp.logical_bytes != shape.bytes_at(level))
-    return Error(Errc::corrupt, fmt::format("block pointer to {} bytes, blocks have {}", bp.logical_bytes, shape.bytes_at(level)));
+    return Error(Errc::corrupt, fmt::format("block pointer to {} bytes, blocks have {}", bp.logical_bytes,
+                                            shape.bytes_at(level)));
   return {};
 }
 
@@ -192,7 +196,8 @@ Result<ObjectRef> ObjectSetImpl::open_object(std::uint64_t number) {
     if (accounts_[*account]) return ObjectRef(accounts_[*account]);
     return Error(Errc::not_found, fmt::format("object set {} keeps no such accounts", id()));
   }
-  if (number == 0 || number > kMaxObjectNumber) return Error(Errc::not_found, fmt::format("no object {}", number));
+  if (number == 0 || number > kMaxObjectNumber)
+    return Error(Errc::not_found, fmt::format("no object {}", number));
   {
     MutexLock lock(lock_);
     if (auto object = lookup(number)) return ObjectRef(std::move(object));
@@ -206,7 +211,8 @@ Result<ObjectRef> ObjectSetImpl::open_object(std::uint64_t number) {
   const std::uint64_t block = number / kDnodesPerBlock;
   const unsigned slot = number % kDnodesPerBlock;
   const SlotMap* map = TRY(slot_map(block));
-  if (!(map->starts >> slot & 1)) return Error(Errc::not_found, fmt::format("object set {}: no object {}", id(), number));
+  if (!(map->starts >> slot & 1))
+    return Error(Errc::not_found, fmt::format("object set {}: no object {}", id(), number));
   ByteOrder order = kHostOrder;
   Dnode dnode;
   {
@@ -224,7 +230,8 @@ Result<ObjectRef> ObjectSetImpl::open_object(std::uint64_t number) {
 
 Result<std::uint64_t> ObjectSetImpl::allocate_number(unsigned slots) {
   const std::uint32_t wanted = slots == 32 ? UINT32_MAX : (1u << slots) - 1;
-  for (std::uint64_t block = alloc_cursors_[slots] / kDnodesPerBlock; block <= kMaxObjectNumber / kDnodesPerBlock; ++block) {
+  for (std::uint64_t block = alloc_cursors_[slots] / kDnodesPerBlock;
+       block <= kMaxObjectNumber / kDnodesPerBlock; ++block) {
     if (!slot_maps_.contains(block)) {
       const ObjectImpl::Found found = TRY(meta_->find_on_disk(block));
       if (found.bp.is_hole()) {
@@ -251,17 +258,20 @@ Result<Dnode> ObjectSetImpl::new_dnode(const ObjectSpec& spec) const {
   const std::uint64_t block_bytes = std::max<std::uint64_t>(512, round_up(spec.block_bytes, 512));
   Dnode d;
   const std::size_t most_bonus = slots * kDnodeSlotBytes - kDnodeCoreBytes - kBlockPointerBytes;
-  if (slots > kMaxDnodeSlots || block_bytes > kMaxBlockBytes || spec.bonus_bytes > most_bonus || spec.type == DmuType::none)
-    return Error(Errc::invalid_argument, fmt::format("object of {} slots, {} bytes per block, bonus of {} bytes", slots,
-                                                     block_bytes, spec.bonus_bytes));
+  if (slots > kMaxDnodeSlots || block_bytes > kMaxBlockBytes || spec.bonus_bytes > most_bonus ||
+      spec.type == DmuType::none)
+    return Error(Errc::invalid_argument,
+                 fmt::format("object of {} slots, {} bytes per block, bonus of {} bytes", slots, block_bytes,
+                             spec.bonus_bytes));
   d.type = spec.type;
   d.bonus_type = spec.bonus_type;
   d.slots = static_cast<std::uint8_t>(slots);
   d.block_bytes = static_cast<std::uint32_t>(block_bytes);
   d.indirect_shift = static_cast<std::uint8_t>(std::clamp(spec.indirect_shift, 12u, 17u));
-  d.root_count = spec.bonus_type == DmuType::sa
-                     ? 1
-                     : static_cast<std::uint8_t>(std::min<std::size_t>(3, 1 + ((most_bonus - spec.bonus_bytes) >> 7)));
+  d.root_count =
+      spec.bonus_type == DmuType::sa
+          ? 1
+          : static_cast<std::uint8_t>(std::min<std::size_t>(3, 1 + ((most_bonus - spec.bonus_bytes) >> 7)));
   d.bonus.assign(spec.bonus_bytes, std::byte{0});
   return d;
 }
@@ -340,14 +350,17 @@ Result<std::optional<std::uint64_t>> ObjectSetImpl::next_object(std::uint64_t af
   return std::optional<std::uint64_t>();
 }
 
-std::uint64_t ObjectSetImpl::object_count() const { return static_cast<std::uint64_t>(std::max<std::int64_t>(0, object_count_)); }
+std::uint64_t ObjectSetImpl::object_count() const {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, object_count_));
+}
 
 bool ObjectSetImpl::is_dirty(std::uint64_t txg) const {
   MutexLock lock(lock_);
   return created_ || dirty_.contains(txg);
 }
 
-// A txg's changes are held apart from the start, so nothing is left to do; the call keeps the contract explicit.
+// A txg's changes are held apart from the start, so nothing is left to do; the call keeps the contract
+// explicit.
 void ObjectSetImpl::close_txg(std::uint64_t txg) { (void)txg; }
 
 }  // namespace tarn

@@ -1,7 +1,8 @@
-// ObjectSetImpl: the objects that are open, which numbers are taken, which objects each txg changed, and the order in
-// which a sync writes them.
+// ObjectSetImpl: the objects that are open, which numbers are taken, which objects each txg changed, and the
+// order in which a sync writes them.
 //
-// Lock order: alloc_lock_, an object's content lock, an object's lock, lock_. No lock is held while a sync writes.
+// Lock order: alloc_lock_, an object's content lock, an object's lock, lock_. No lock is held while a sync
+// writes.
 #pragma once
 
 #include <map>
@@ -45,7 +46,8 @@ class ObjectSetImpl final : public ObjectSet {
   void close_txg(std::uint64_t txg) override;
   Result<BlockPointer> sync(std::uint64_t txg, unsigned pass, WriteBatch& batch) override;
   Status free_all(std::uint64_t txg) override;
-  Status traverse(std::uint64_t min_birth, const std::function<Status(const BlockPointer&, const Bookmark&)>& visit) override;
+  Status traverse(std::uint64_t min_birth,
+                  const std::function<Status(const BlockPointer&, const Bookmark&)>& visit) override;
 
   // For ObjectImpl and TreeEditor.
   std::uint64_t id() const { return env_.objset_id; }
@@ -61,8 +63,8 @@ class ObjectSetImpl final : public ObjectSet {
   // `before` is no longer referenced. Returns the bytes that its owner is charged less.
   std::int64_t release(const SyncRun& run, const BlockPointer& before);
   // Writes a block in place of `before`, telling the owner. `charged` changes by what that costs.
-  Result<BlockPointer> replace(const SyncRun& run, BlockWrite block, const BlockPointer& before, const Bookmark& bookmark,
-                               std::int64_t& charged);
+  Result<BlockPointer> replace(const SyncRun& run, BlockWrite block, const BlockPointer& before,
+                               const Bookmark& bookmark, std::int64_t& charged);
   // Fills in how a block of this kind is stored.
   void apply_policy(const SyncRun& run, const Dnode& dnode, BlockWrite& block) const;
 
@@ -72,19 +74,24 @@ class ObjectSetImpl final : public ObjectSet {
     std::optional<std::uint64_t> flags;
     std::optional<Bytes> zil_header;
   };
-  // Which slots of a dnode block are taken, and where dnodes start. Interior slots of large dnodes are taken only.
-  struct SlotMap { std::uint32_t used = 0, starts = 0; };
+  // Which slots of a dnode block are taken, and where dnodes start. Interior slots of large dnodes are taken
+  // only.
+  struct SlotMap {
+    std::uint32_t used = 0, starts = 0;
+  };
 
   std::shared_ptr<ObjectImpl> lookup(std::uint64_t number) REQUIRES(lock_);
   void remember(const std::shared_ptr<ObjectImpl>& object) REQUIRES(lock_);
   Result<SlotMap*> slot_map(std::uint64_t block) REQUIRES(alloc_lock_);
   Result<std::uint64_t> allocate_number(unsigned slots) REQUIRES(alloc_lock_);
-  Result<ObjectRef> make_object(const Tx& tx, std::uint64_t number, const ObjectSpec& spec) REQUIRES(alloc_lock_);
+  Result<ObjectRef> make_object(const Tx& tx, std::uint64_t number, const ObjectSpec& spec)
+      REQUIRES(alloc_lock_);
   Result<Dnode> new_dnode(const ObjectSpec& spec) const;
 
   Result<Dnode> sync_object(SyncRun& run, ObjectImpl& object);
   Result<Dnode> build_dnode(SyncRun& run, ObjectImpl& object, const DirtyState& changes);
-  Status sync_data(SyncRun& run, ObjectImpl& object, const DirtyState& changes, class TreeEditor& tree, Dnode& dnode);
+  Status sync_data(SyncRun& run, ObjectImpl& object, const DirtyState& changes, class TreeEditor& tree,
+                   Dnode& dnode);
   Status sync_spill(SyncRun& run, ObjectImpl& object, const DirtyState& changes, Dnode& dnode);
   Status store_dnode(SyncRun& run, ObjectImpl& object, const Dnode& dnode, unsigned old_slots);
   Status sync_objects(SyncRun& run, std::vector<std::shared_ptr<ObjectImpl>> objects);
@@ -96,18 +103,18 @@ class ObjectSetImpl final : public ObjectSet {
   ObjectSetEnv env_;
   ObjsetType type_;
   std::shared_ptr<ObjectImpl> meta_;
-  std::array<std::shared_ptr<ObjectImpl>, 3> accounts_;   // user, group, project; null where the set has none
+  std::array<std::shared_ptr<ObjectImpl>, 3> accounts_;  // user, group, project; null where the set has none
 
   mutable Mutex lock_;
   std::unordered_map<std::uint64_t, std::weak_ptr<ObjectImpl>> objects_ GUARDED_BY(lock_);
-  std::size_t sweep_at_ GUARDED_BY(lock_) = 1024;         // expired entries are dropped when there are so many
+  std::size_t sweep_at_ GUARDED_BY(lock_) = 1024;  // expired entries are dropped when there are so many
   std::map<std::uint64_t, TxgChanges> dirty_ GUARDED_BY(lock_);
   StoragePolicy policy_ GUARDED_BY(lock_);
   BlockPointer root_ GUARDED_BY(lock_);
-  Buffer header_ GUARDED_BY(lock_);                       // objset block as of the last sync, host order
+  Buffer header_ GUARDED_BY(lock_);  // objset block as of the last sync, host order
   std::uint64_t flags_ GUARDED_BY(lock_) = 0;
   Bytes zil_header_ GUARDED_BY(lock_);
-  bool created_ GUARDED_BY(lock_) = false;                // never synced yet
+  bool created_ GUARDED_BY(lock_) = false;  // never synced yet
   std::unordered_set<std::string> features_seen_ GUARDED_BY(lock_);
 
   Mutex alloc_lock_;

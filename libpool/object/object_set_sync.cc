@@ -1,5 +1,6 @@
-// sync(): writes what one txg changed. In order: the data, indirect and spill blocks of every object (in parallel), each
-// object's dnode into its dnode block, the accounting objects, the meta dnode's blocks, the objset block.
+// sync(): writes what one txg changed. In order: the data, indirect and spill blocks of every object (in
+// parallel), each object's dnode into its dnode block, the accounting objects, the meta dnode's blocks, the
+// objset block.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +46,8 @@ Result<BlockPointer> ObjectSetImpl::sync(std::uint64_t txg, unsigned pass, Write
   std::vector<std::shared_ptr<ObjectImpl>> objects;
   objects.reserve(changes.objects.size());
   for (auto& [number, object] : changes.objects) objects.push_back(std::move(object));
-  std::sort(objects.begin(), objects.end(), [](const auto& a, const auto& b) { return a->number() < b->number(); });
+  std::sort(objects.begin(), objects.end(),
+            [](const auto& a, const auto& b) { return a->number() < b->number(); });
   const std::string where = fmt::format("object set {}: sync of txg {}", id(), txg);
   TRY(sync_objects(run, std::move(objects)).in(where));
   TRY(sync_accounting(run).in(where));
@@ -76,7 +78,8 @@ Status ObjectSetImpl::sync_objects(SyncRun& run, std::vector<std::shared_ptr<Obj
     const std::uint32_t slots = dnode.slots == 32 ? UINT32_MAX : (1u << dnode.slots) - 1;
     map->used &= ~(slots << (number % kDnodesPerBlock));
     for (std::uint64_t& cursor : alloc_cursors_)
-      cursor = std::min(cursor, std::max<std::uint64_t>(round_down(number, kDnodesPerBlock), kDnodesPerBlock));
+      cursor =
+          std::min(cursor, std::max<std::uint64_t>(round_down(number, kDnodesPerBlock), kDnodesPerBlock));
   }
   return {};
 }
@@ -128,7 +131,8 @@ Result<Dnode> ObjectSetImpl::build_dnode(SyncRun& run, ObjectImpl& object, const
   return dnode;
 }
 
-Status ObjectSetImpl::sync_data(SyncRun& run, ObjectImpl& object, const DirtyState& changes, TreeEditor& tree, Dnode& dnode) {
+Status ObjectSetImpl::sync_data(SyncRun& run, ObjectImpl& object, const DirtyState& changes, TreeEditor& tree,
+                                Dnode& dnode) {
   if (changes.blocks.empty()) return {};
   tree.grow(changes.blocks.rbegin()->first);
   struct Job {
@@ -229,7 +233,8 @@ Result<BlockPointer> ObjectSetImpl::write_root(SyncRun& run, const TxgChanges& c
     store<std::uint64_t>(block->data() + kTypeAt, static_cast<std::uint64_t>(type_), kHostOrder);
     store<std::uint64_t>(block->data() + kFlagsAt, flags_, kHostOrder);
     for (std::size_t i = 0; i < accounts_.size(); ++i)
-      if (accounts_[i]) accounts_[i]->synced_dnode().encode(block->span().subspan(kAccountAt[i], kDnodeSlotBytes));
+      if (accounts_[i])
+        accounts_[i]->synced_dnode().encode(block->span().subspan(kAccountAt[i], kDnodeSlotBytes));
     header_ = Buffer::copy_of(block->view());
     before = root_;
   }
@@ -255,11 +260,13 @@ void ObjectSetImpl::apply_policy(const SyncRun& run, const Dnode& dnode, BlockWr
   block.compression = metadata ? policy.metadata_compression : policy.data_compression;
   block.checksum = policy.data_checksum;
   if (metadata && !is_metadata_grade(policy.data_checksum)) block.checksum = ChecksumType::fletcher4;
-  if (block.level == 0 && dnode.compression != CompressionType::inherit) block.compression = {dnode.compression, 0};
+  if (block.level == 0 && dnode.compression != CompressionType::inherit)
+    block.compression = {dnode.compression, 0};
   if (block.level == 0 && dnode.checksum != ChecksumType::inherit) block.checksum = dnode.checksum;
   // Later passes rewrite the same blocks: of constant size, they find room in place.
   if (run.pass >= kFirstUncompressedPass) block.compression = {CompressionType::off, 0};
-  block.may_embed = policy.may_embed && block.level == 0 && block.type != DmuType::dnode && block.type != DmuType::objset;
+  block.may_embed =
+      policy.may_embed && block.level == 0 && block.type != DmuType::dnode && block.type != DmuType::objset;
 }
 
 std::int64_t ObjectSetImpl::release(const SyncRun& run, const BlockPointer& before) {

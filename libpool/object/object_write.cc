@@ -64,8 +64,10 @@ Status ObjectImpl::check_write(std::uint64_t blkid) const {
   if (blkid > 0 && !std::has_single_bit(block_bytes_))
     return Error(Errc::invalid_argument,
                  fmt::format("{}: only one block of {} bytes can exist", where(blkid), block_bytes_));
-  // The block ids that kMaxLevels of the narrowest tree can address are far beyond any file; this bounds the arithmetic.
-  if (blkid >= std::uint64_t{1} << 54) return Error(Errc::too_large, where(blkid) + ": beyond the largest object");
+  // The block ids that kMaxLevels of the narrowest tree can address are far beyond any file; this bounds the
+  // arithmetic.
+  if (blkid >= std::uint64_t{1} << 54)
+    return Error(Errc::too_large, where(blkid) + ": beyond the largest object");
   return {};
 }
 
@@ -76,7 +78,8 @@ void ObjectImpl::insert_block(DirtyState& state, std::uint64_t blkid, MutableBuf
 }
 
 // Changes part of a block: `data`, or `zeros` zero bytes. Reads the old content unless all of it is replaced.
-Status ObjectImpl::change_part(const Tx& tx, std::uint64_t blkid, std::size_t at, ByteView data, std::size_t zeros) {
+Status ObjectImpl::change_part(const Tx& tx, std::uint64_t blkid, std::size_t at, ByteView data,
+                               std::size_t zeros) {
   const std::size_t length = data.empty() ? zeros : data.size();
   auto apply = [&](Buffer& buffer) {
     if (data.empty()) {
@@ -124,7 +127,8 @@ Status ObjectImpl::change_part(const Tx& tx, std::uint64_t blkid, std::size_t at
 
 Status ObjectImpl::write(const Tx& tx, std::uint64_t offset_bytes, ByteView data) {
   if (data.empty()) return {};
-  if (data.size() - 1 > UINT64_MAX - offset_bytes) return Error(Errc::too_large, "write beyond the largest offset");
+  if (data.size() - 1 > UINT64_MAX - offset_bytes)
+    return Error(Errc::too_large, "write beyond the largest offset");
   std::uint64_t block_bytes = 0;
   {
     ReaderLock lock(lock_);
@@ -145,7 +149,8 @@ Status ObjectImpl::write_block(const Tx& tx, std::uint64_t blkid, Buffer data) {
   WriterLock lock(lock_);
   TRY(check_write(blkid));
   if (data.size() != block_bytes_)
-    return Error(Errc::invalid_argument, fmt::format("{}: {} bytes written to a block of {}", where(blkid), data.size(), block_bytes_));
+    return Error(Errc::invalid_argument, fmt::format("{}: {} bytes written to a block of {}", where(blkid),
+                                                     data.size(), block_bytes_));
   DirtyState& state = dirty(tx.txg());
   const bool fresh = !state.blocks.contains(blkid);
   insert_block(state, blkid, std::make_shared<Buffer>(std::move(data)));
@@ -184,7 +189,8 @@ Status ObjectImpl::free_range(const Tx& tx, std::uint64_t offset_bytes, std::uin
     block_bytes = block_bytes_;
     max_blkid = max_blkid_;
   }
-  const bool to_end = length_bytes > UINT64_MAX - offset_bytes || offset_bytes + length_bytes >= (max_blkid + 1) * block_bytes;
+  const bool to_end = length_bytes > UINT64_MAX - offset_bytes ||
+                      offset_bytes + length_bytes >= (max_blkid + 1) * block_bytes;
   const std::uint64_t end = to_end ? (max_blkid + 1) * block_bytes : offset_bytes + length_bytes;
   if (offset_bytes >= end) return {};
 
@@ -232,7 +238,8 @@ Status ObjectImpl::set_block_size(const Tx& tx, std::uint32_t block_bytes) {
   const BufferRef old = TRY(fetch(0));
   WriterLock lock(lock_);
   DirtyState& state = dirty(tx.txg());
-  const std::int64_t before = state.blocks.contains(0) ? static_cast<std::int64_t>(state.blocks[0]->size()) : 0;
+  const std::int64_t before =
+      state.blocks.contains(0) ? static_cast<std::int64_t>(state.blocks[0]->size()) : 0;
   block_bytes_ = block_bytes;
   state.block_bytes = block_bytes;
   if (!old) return {};
@@ -248,7 +255,8 @@ Status ObjectImpl::set_bonus(const Tx& tx, ByteView bonus) {
   TRY(check_write(0));
   const std::uint32_t capacity = synced_.bonus_capacity(has_spill_);
   if (bonus.size() > capacity)
-    return Error(Errc::out_of_range, fmt::format("object {}: bonus of {} bytes, {} fit", number_, bonus.size(), capacity));
+    return Error(Errc::out_of_range,
+                 fmt::format("object {}: bonus of {} bytes, {} fit", number_, bonus.size(), capacity));
   DirtyState& state = dirty(tx.txg());
   bonus_.assign(bonus.begin(), bonus.end());
   bonus_order_ = kHostOrder;
@@ -277,9 +285,11 @@ Status ObjectImpl::set_spill(const Tx& tx, std::optional<Buffer> data) {
   TRY(check_write(0));
   if (data) {
     if (data->size() < 512 || data->size() > kOldMaxBlockBytes || data->size() % 512)
-      return Error(Errc::invalid_argument, fmt::format("object {}: spill block of {} bytes", number_, data->size()));
+      return Error(Errc::invalid_argument,
+                   fmt::format("object {}: spill block of {} bytes", number_, data->size()));
     if (bonus_.size() > synced_.bonus_capacity(true))
-      return Error(Errc::out_of_range, fmt::format("object {}: the bonus leaves no room for a spill block", number_));
+      return Error(Errc::out_of_range,
+                   fmt::format("object {}: the bonus leaves no room for a spill block", number_));
   } else if (!has_spill_) {
     return {};
   }

@@ -1,6 +1,6 @@
-// parallel_for: runs fn(0) .. fn(count - 1) on the calling thread and, as far as they are free, the pool's workers. The
-// caller runs only its own items, never other queued work: so it may hold locks that other work wants, and calls nest
-// without growing the stack.
+// parallel_for: runs fn(0) .. fn(count - 1) on the calling thread and, as far as they are free, the pool's
+// workers. The caller runs only its own items, never other queued work: so it may hold locks that other work
+// wants, and calls nest without growing the stack.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,8 @@ inline void parallel_for(ThreadPool* pool, std::size_t count, const std::functio
     std::size_t done GUARDED_BY(mutex) = 0;
   };
   auto state = std::make_shared<State>();
-  // A worker that comes late finds no item left and touches nothing but the shared state: `fn` may be gone by then.
+  // A worker that comes late finds no item left and touches nothing but the shared state: `fn` may be gone by
+  // then.
   auto work = [state, count, &fn] {
     std::size_t mine = 0;
     for (std::size_t i = state->next++; i < count; i = state->next++, ++mine) fn(i);

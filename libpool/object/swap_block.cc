@@ -1,5 +1,5 @@
-// Byte-swapping of whole blocks by the type of what they hold (FORMAT.md 13.3). The input is in foreign order; every
-// length in it is checked after it was swapped.
+// Byte-swapping of whole blocks by the type of what they hold (FORMAT.md 13.3). The input is in foreign
+// order; every length in it is checked after it was swapped.
 #include <algorithm>
 
 #include "libpool/object/dnode.h"
@@ -23,8 +23,8 @@ void swap_array(MutableByteView block) {
   for (std::size_t at = 0; at + sizeof(T) <= block.size(); at += sizeof(T)) swap_at<T>(block, at);
 }
 
-// Variable ACEs: u16 type, u16 flags, u32 mask, then a u64 fuid unless the flags name a special who; object ACEs carry
-// 32 more bytes of GUIDs (FORMAT.md logical 4.11).
+// Variable ACEs: u16 type, u16 flags, u32 mask, then a u64 fuid unless the flags name a special who; object
+// ACEs carry 32 more bytes of GUIDs (FORMAT.md logical 4.11).
 void swap_aces(MutableByteView aces) {
   constexpr std::uint16_t kWhoMask = 0x7040;
   for (std::size_t at = 0; at + 8 <= aces.size();) {
@@ -60,14 +60,18 @@ void swap_znode(MutableByteView bonus) {
   swap_at<std::uint16_t>(bonus, kAclAt + 12);
   swap_at<std::uint16_t>(bonus, kAclAt + 14);
   const bool version1 = load<std::uint16_t>(bonus.data() + kAclAt + 12, kHostOrder) >= 1;
-  version1 ? swap_aces(bonus.subspan(kAcesAt, kEnd - kAcesAt)) : swap_old_aces(bonus.subspan(kAcesAt, kEnd - kAcesAt));
+  version1 ? swap_aces(bonus.subspan(kAcesAt, kEnd - kAcesAt))
+           : swap_old_aces(bonus.subspan(kAcesAt, kEnd - kAcesAt));
 }
 
 void swap_bonus(MutableByteView bonus, DmuType type) {
   switch (swap_class(type)) {
-    case SwapClass::u64: return swap_u64_array(bonus);
-    case SwapClass::znode: return swap_znode(bonus);
-    default: return;  // SA knows its own order
+    case SwapClass::u64:
+      return swap_u64_array(bonus);
+    case SwapClass::znode:
+      return swap_znode(bonus);
+    default:
+      return;  // SA knows its own order
   }
 }
 
@@ -79,7 +83,8 @@ unsigned swap_dnode(MutableByteView in) {
   swap_at<std::uint64_t>(in, 16);
   swap_at<std::uint64_t>(in, 24);
   const auto byte = [&](std::size_t at) { return static_cast<std::uint8_t>(in[at]); };
-  const unsigned slots = std::min<unsigned>(byte(12) + 1u, static_cast<unsigned>(in.size() / kDnodeSlotBytes));
+  const unsigned slots =
+      std::min<unsigned>(byte(12) + 1u, static_cast<unsigned>(in.size() / kDnodeSlotBytes));
   const MutableByteView whole = in.first(slots * kDnodeSlotBytes);
   const unsigned root_count = std::min<unsigned>(byte(3), kMaxDvas);
   const std::size_t bonus_at = kDnodeCoreBytes + root_count * kBlockPointerBytes;
@@ -90,8 +95,8 @@ unsigned swap_dnode(MutableByteView in) {
     if (end >= bonus_at) swap_u64_array(whole.subspan(end));
   }
   const std::size_t bonus_bytes = load<std::uint16_t>(in.data() + 10, kHostOrder);
-  if (bonus_at <= end) swap_bonus(whole.subspan(bonus_at, std::min(bonus_bytes, end - bonus_at)),
-                                  static_cast<DmuType>(byte(4)));
+  if (bonus_at <= end)
+    swap_bonus(whole.subspan(bonus_at, std::min(bonus_bytes, end - bonus_at)), static_cast<DmuType>(byte(4)));
   return slots;
 }
 
@@ -150,17 +155,37 @@ void swap_zap(MutableByteView block) {
 
 Status swap_block(MutableByteView block, DmuType type) {
   switch (swap_class(type)) {
-    case SwapClass::u8: break;
-    case SwapClass::u16: swap_array<std::uint16_t>(block); break;
-    case SwapClass::u32: swap_array<std::uint32_t>(block); break;
-    case SwapClass::u64: swap_u64_array(block); break;
-    case SwapClass::zap: swap_zap(block); break;
-    case SwapClass::dnode: swap_dnode_block(block); break;
-    case SwapClass::objset: swap_objset(block); break;
-    case SwapClass::znode: swap_znode(block); break;
-    case SwapClass::old_acl: swap_old_aces(block); break;
-    case SwapClass::acl: swap_aces(block); break;
-    default: return Error(Errc::unsupported, "block of an unknown byte-swap class");
+    case SwapClass::u8:
+      break;
+    case SwapClass::u16:
+      swap_array<std::uint16_t>(block);
+      break;
+    case SwapClass::u32:
+      swap_array<std::uint32_t>(block);
+      break;
+    case SwapClass::u64:
+      swap_u64_array(block);
+      break;
+    case SwapClass::zap:
+      swap_zap(block);
+      break;
+    case SwapClass::dnode:
+      swap_dnode_block(block);
+      break;
+    case SwapClass::objset:
+      swap_objset(block);
+      break;
+    case SwapClass::znode:
+      swap_znode(block);
+      break;
+    case SwapClass::old_acl:
+      swap_old_aces(block);
+      break;
+    case SwapClass::acl:
+      swap_aces(block);
+      break;
+    default:
+      return Error(Errc::unsupported, "block of an unknown byte-swap class");
   }
   return {};
 }

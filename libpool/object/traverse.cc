@@ -1,4 +1,5 @@
-// Walking every block of an object set as it is on disk, by block pointers alone: for scans and for destroying it.
+// Walking every block of an object set as it is on disk, by block pointers alone: for scans and for
+// destroying it.
 #include <fmt/format.h>
 
 #include "libpool/object/object_set_impl.h"
@@ -55,7 +56,8 @@ class Walker {
 
   Status walk_dnode(const Dnode& dnode, std::uint64_t object) {
     for (unsigned i = 0; i < dnode.root_count; ++i)
-      TRY(walk_block(dnode.roots[i], dnode, {.objset = set_.id(), .object = object, .level = dnode.levels - 1, .blkid = i}));
+      TRY(walk_block(dnode.roots[i], dnode,
+                     {.objset = set_.id(), .object = object, .level = dnode.levels - 1, .blkid = i}));
     if (dnode.spill && !dnode.spill->is_hole() && dnode.spill->birth_for_freeing() > min_birth_)
       TRY(visit_(*dnode.spill, {.objset = set_.id(), .object = object, .level = 0, .blkid = UINT64_MAX - 1}));
     return {};
@@ -73,7 +75,8 @@ class Walker {
     if (level > 0 || dnodes) {
       auto block = read(bp, dnode.type, bookmark);
       if (block && (*block)->size() == bp.logical_bytes) {
-        TRY(level > 0 ? walk_children((*block)->view(), dnode, bookmark) : walk_dnodes((*block)->view(), bp, bookmark));
+        TRY(level > 0 ? walk_children((*block)->view(), dnode, bookmark)
+                      : walk_dnodes((*block)->view(), bp, bookmark));
       } else {
         note(block ? Error(Errc::corrupt, "block of a wrong size") : block.error());
       }
@@ -120,13 +123,15 @@ class Walker {
 
 }  // namespace
 
-Status ObjectSetImpl::traverse(std::uint64_t min_birth, const std::function<Status(const BlockPointer&, const Bookmark&)>& visit) {
+Status ObjectSetImpl::traverse(std::uint64_t min_birth,
+                               const std::function<Status(const BlockPointer&, const Bookmark&)>& visit) {
   return Walker(*this, min_birth, true, visit).run(root());
 }
 
 Status ObjectSetImpl::free_all(std::uint64_t txg) {
   const SyncRun run{.txg = txg, .pass = 1, .batch = nullptr};
-  const std::function<Status(const BlockPointer&, const Bookmark&)> free_one = [&](const BlockPointer& bp, const Bookmark&) -> Status {
+  const std::function<Status(const BlockPointer&, const Bookmark&)> free_one =
+      [&](const BlockPointer& bp, const Bookmark&) -> Status {
     (void)release(run, bp);
     return {};
   };

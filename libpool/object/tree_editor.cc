@@ -41,10 +41,12 @@ void TreeEditor::grow(std::uint64_t blkid) {
 
 Result<BufferRef> TreeEditor::read_indirect(const BlockPointer& bp, unsigned level, std::uint64_t id) {
   const TreeShape shape = dnode_.shape();
-  const std::string where = fmt::format("object {}: level {} block {}", static_cast<std::int64_t>(object_), level, id);
+  const std::string where =
+      fmt::format("object {}: level {} block {}", static_cast<std::int64_t>(object_), level, id);
   TRY(set_.check_pointer(bp, shape, level).in(where));
   BufferRef block = TRY(set_.io().read(bp, bookmark(level, id)));
-  if (block->size() != shape.bytes_at(level)) return Error(Errc::corrupt, where + ": indirect block of a wrong size");
+  if (block->size() != shape.bytes_at(level))
+    return Error(Errc::corrupt, where + ": indirect block of a wrong size");
   if (bp.byte_order == kHostOrder) return block;
   auto swapped = std::make_shared<Buffer>(Buffer::copy_of(block->view()));
   swap_u64_array(swapped->span());
@@ -74,7 +76,8 @@ Result<Buffer*> TreeEditor::indirect(unsigned level, std::uint64_t id) {
 
 Result<BlockPointer> TreeEditor::pointer_at(unsigned level, std::uint64_t id) {
   if (level + 1u == dnode_.levels) {
-    if (id >= dnode_.root_count) return Error(Errc::corrupt, fmt::format("object {}: no place for block {}", object_, id));
+    if (id >= dnode_.root_count)
+      return Error(Errc::corrupt, fmt::format("object {}: no place for block {}", object_, id));
     return dnode_.roots[id];
   }
   const TreeShape shape = dnode_.shape();
@@ -84,7 +87,8 @@ Result<BlockPointer> TreeEditor::pointer_at(unsigned level, std::uint64_t id) {
 
 Status TreeEditor::set_pointer_at(unsigned level, std::uint64_t id, const BlockPointer& bp) {
   if (level + 1u == dnode_.levels) {
-    if (id >= dnode_.root_count) return Error(Errc::corrupt, fmt::format("object {}: no place for block {}", object_, id));
+    if (id >= dnode_.root_count)
+      return Error(Errc::corrupt, fmt::format("object {}: no place for block {}", object_, id));
     dnode_.roots[id] = bp;
     return {};
   }
@@ -95,15 +99,18 @@ Status TreeEditor::set_pointer_at(unsigned level, std::uint64_t id, const BlockP
 }
 
 Result<BlockPointer> TreeEditor::pointer(std::uint64_t blkid) { return pointer_at(0, blkid); }
-Status TreeEditor::set_pointer(std::uint64_t blkid, const BlockPointer& bp) { return set_pointer_at(0, blkid, bp); }
+Status TreeEditor::set_pointer(std::uint64_t blkid, const BlockPointer& bp) {
+  return set_pointer_at(0, blkid, bp);
+}
 
 BlockPointer TreeEditor::hole_in_place_of(unsigned level) const {
   if (!set_.hole_birth()) return {};
-  return BlockPointer::hole(dnode_.type, static_cast<std::uint8_t>(level), dnode_.shape().bytes_at(level), run_.txg);
+  return BlockPointer::hole(dnode_.type, static_cast<std::uint8_t>(level), dnode_.shape().bytes_at(level),
+                            run_.txg);
 }
 
-// Frees block `id` of `level` and all under it. An indirect block that cannot be read leaks what it points at: better
-// than a pool that cannot sync any more because a damaged file was removed.
+// Frees block `id` of `level` and all under it. An indirect block that cannot be read leaks what it points
+// at: better than a pool that cannot sync any more because a damaged file was removed.
 void TreeEditor::drop_all(unsigned level, std::uint64_t id, const BlockPointer& bp) {
   if (level > 0) {
     const auto changed = changed_[level].find(id);
@@ -118,7 +125,8 @@ void TreeEditor::drop_all(unsigned level, std::uint64_t id, const BlockPointer& 
     for (std::uint64_t i = 0; block && i < shape.pointers_per_block(); ++i) {
       const BlockPointer child = decode_slot(block->view(), i, kHostOrder);
       const std::uint64_t child_id = (id << shape.pointers_shift()) + i;
-      if (!child.is_hole() || (level > 1 && changed_[level - 1].contains(child_id))) drop_all(level - 1, child_id, child);
+      if (!child.is_hole() || (level > 1 && changed_[level - 1].contains(child_id)))
+        drop_all(level - 1, child_id, child);
     }
   }
   if (!bp.is_hole()) charged_ -= set_.release(run_, bp);
@@ -143,7 +151,8 @@ Status TreeEditor::free_under(unsigned level, std::uint64_t id, std::uint64_t fi
 Status TreeEditor::free_range(std::uint64_t first, std::uint64_t last) {
   const TreeShape shape = dnode_.shape();
   const unsigned top = shape.levels - 1;
-  for (std::uint64_t id = shape.ancestor(first, top); id < shape.root_count && id <= shape.ancestor(last, top); ++id)
+  for (std::uint64_t id = shape.ancestor(first, top);
+       id < shape.root_count && id <= shape.ancestor(last, top); ++id)
     TRY(free_under(top, id, first, last));
   return {};
 }
@@ -151,7 +160,13 @@ Status TreeEditor::free_range(std::uint64_t first, std::uint64_t last) {
 Status TreeEditor::write_indirects() {
   const TreeShape shape = dnode_.shape();
   for (unsigned level = 1; level < shape.levels; ++level) {
-    struct Job { std::uint64_t id; std::shared_ptr<Buffer> block; BlockPointer before; Result<BlockPointer> now = BlockPointer{}; std::int64_t charged = 0; };
+    struct Job {
+      std::uint64_t id;
+      std::shared_ptr<Buffer> block;
+      BlockPointer before;
+      Result<BlockPointer> now = BlockPointer{};
+      std::int64_t charged = 0;
+    };
     std::vector<Job> jobs;
     for (auto& [id, block] : changed_[level]) jobs.push_back({.id = id, .block = block, .before = {}});
     for (Job& job : jobs) job.before = TRY(pointer_at(level, job.id));
@@ -174,7 +189,8 @@ Status TreeEditor::write_indirects() {
         }
         return;
       }
-      BlockWrite write{.data = job.block, .type = dnode_.type, .level = static_cast<std::uint8_t>(level), .fill = fill};
+      BlockWrite write{
+          .data = job.block, .type = dnode_.type, .level = static_cast<std::uint8_t>(level), .fill = fill};
       set_.apply_policy(run_, dnode_, write);
       job.now = set_.replace(run_, std::move(write), job.before, bookmark(level, job.id), job.charged);
     });

@@ -1,5 +1,5 @@
-// TreeEditor: changes the block tree of one object during a sync. Indirect blocks that change are copied into memory,
-// changed, and written once each, bottom up; the tree on disk stays as it is until then.
+// TreeEditor: changes the block tree of one object during a sync. Indirect blocks that change are copied into
+// memory, changed, and written once each, bottom up; the tree on disk stays as it is until then.
 //
 // Order of use: grow(), free_range()..., pointer()/set_pointer() for data blocks, write_indirects().
 #pragma once

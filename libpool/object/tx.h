@@ -18,7 +18,9 @@ class Tx {
   Tx(TxHost* host, std::uint64_t txg) : host_(host), txg_(txg) {}
   // A transaction inside sync itself: nothing to release.
   static Tx syncing(std::uint64_t txg) { return Tx(nullptr, txg); }
-  ~Tx() { if (host_) host_->release(txg_); }
+  ~Tx() {
+    if (host_) host_->release(txg_);
+  }
   Tx(Tx&& o) noexcept : host_(std::exchange(o.host_, nullptr)), txg_(o.txg_) {}
   Tx& operator=(Tx&&) = delete;
   std::uint64_t txg() const { return txg_; }

@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x2F52AB2ABULL;
 constexpr std::size_t kNameLimit = 256, kDirectoryNameLimit = 1024, kValueLimit = 8192;
-constexpr std::size_t kTableBlockAt = 16, kTableBlocksAt = 24, kShiftAt = 32, kNextTableAt = 40, kCopiedAt = 48, kFreeBlockAt = 56,
-                      kLeavesAt = 64, kEntriesAt = 72, kSaltAt = 80, kNormFlagsAt = 88, kFlagsAt = 96;
+constexpr std::size_t kTableBlockAt = 16, kTableBlocksAt = 24, kShiftAt = 32, kNextTableAt = 40,
+                      kCopiedAt = 48, kFreeBlockAt = 56, kLeavesAt = 64, kEntriesAt = 72, kSaltAt = 80,
+                      kNormFlagsAt = 88, kFlagsAt = 96;
 
 Error damaged(const std::string& what) { return Error(Errc::corrupt, "fat ZAP: " + what); }
 
@@ -19,7 +20,8 @@ Bytes stored_integers(const ZapValue& value) {
   Bytes out;
   out.reserve(value.integers.size() * value.integer_bytes);
   for (const std::uint64_t integer : value.integers)
-    for (int shift = (value.integer_bytes - 1) * 8; shift >= 0; shift -= 8) out.push_back(static_cast<std::byte>(integer >> shift));
+    for (int shift = (value.integer_bytes - 1) * 8; shift >= 0; shift -= 8)
+      out.push_back(static_cast<std::byte>(integer >> shift));
   return out;
 }
 
@@ -45,14 +47,18 @@ Result<FatZap> FatZap::open(Object& object) {
   zap.keying_ = {.salt = word(kSaltAt), .norm_flags = word(kNormFlagsAt), .flags = word(kFlagsAt)};
   // The table must be exactly as long as its shift says, and lie among the blocks in use.
   const bool embedded = zap.table_blocks_ == 0;
-  if (zap.shift_ > 48 || (embedded && zap.shift_ != zap.block_shift_ - 4)) return damaged(fmt::format("pointer table shift {}", zap.shift_));
-  if (!embedded && (zap.shift_ < zap.block_shift_ - 3 || zap.table_blocks_ != std::uint64_t{1} << (zap.shift_ - (zap.block_shift_ - 3)) ||
-                    zap.table_block_ == 0 || zap.table_block_ >= zap.free_block_ || zap.table_blocks_ > zap.free_block_ - zap.table_block_))
+  if (zap.shift_ > 48 || (embedded && zap.shift_ != zap.block_shift_ - 4))
+    return damaged(fmt::format("pointer table shift {}", zap.shift_));
+  if (!embedded && (zap.shift_ < zap.block_shift_ - 3 ||
+                    zap.table_blocks_ != std::uint64_t{1} << (zap.shift_ - (zap.block_shift_ - 3)) ||
+                    zap.table_block_ == 0 || zap.table_block_ >= zap.free_block_ ||
+                    zap.table_blocks_ > zap.free_block_ - zap.table_block_))
     return damaged("pointer table out of bounds");
   return zap;
 }
 
-Status FatZap::format(Object& object, const Tx& tx, std::uint64_t salt, std::uint64_t norm_flags, std::uint64_t flags) {
+Status FatZap::format(Object& object, const Tx& tx, std::uint64_t salt, std::uint64_t norm_flags,
+                      std::uint64_t flags) {
   FatZap zap(object);
   zap.block_bytes_ = object.info().block_bytes;
   zap.block_shift_ = static_cast<unsigned>(std::countr_zero(zap.block_bytes_));
@@ -65,7 +71,8 @@ Status FatZap::format(Object& object, const Tx& tx, std::uint64_t salt, std::uin
   store(header.data() + kSaltAt, salt, kHostOrder);
   store(header.data() + kNormFlagsAt, norm_flags, kHostOrder);
   store(header.data() + kFlagsAt, flags, kHostOrder);
-  for (std::size_t at = zap.block_bytes_ / 2; at < zap.block_bytes_; at += 8) store<std::uint64_t>(header.data() + at, 1, kHostOrder);
+  for (std::size_t at = zap.block_bytes_ / 2; at < zap.block_bytes_; at += 8)
+    store<std::uint64_t>(header.data() + at, 1, kHostOrder);
   Buffer leaf = Buffer::zeroed(zap.block_bytes_);
   ZapLeaf::format(leaf.span(), 0, 0, norm_flags != 0);
   TRY(object.write_block(tx, 0, std::move(header)));
@@ -90,7 +97,8 @@ Status FatZap::store_header(const Tx& tx) {
 std::pair<std::uint64_t, std::size_t> FatZap::table_place(std::uint64_t index) const {
   if (table_blocks_ == 0) return {0, block_bytes_ / 2 + index * 8};
   const unsigned per_block_shift = block_shift_ - 3;
-  return {table_block_ + (index >> per_block_shift), (index & ((std::uint64_t{1} << per_block_shift) - 1)) * 8};
+  return {table_block_ + (index >> per_block_shift),
+          (index & ((std::uint64_t{1} << per_block_shift) - 1)) * 8};
 }
 
 Result<std::uint64_t> FatZap::leaf_block_id(std::uint64_t hash) const {
@@ -106,11 +114,13 @@ Result<FatZap::Leaf> FatZap::leaf_for(std::uint64_t hash) const {
   BufferRef block = TRY(object_.read_block(TRY(leaf_block_id(hash))));
   if (block->size() != block_bytes_) return damaged("leaf of a wrong size");
   ZapLeaf leaf = TRY(ZapLeaf::open(block->view()));
-  if (!leaf.covers(hash) || leaf.prefix_bits() > shift_) return damaged("pointer table leads to a wrong leaf");
+  if (!leaf.covers(hash) || leaf.prefix_bits() > shift_)
+    return damaged("pointer table leads to a wrong leaf");
   return Leaf{.block = std::move(block), .leaf = leaf};
 }
 
-Result<std::pair<MutableBufferRef, ZapLeaf>> FatZap::leaf_to_change(const Tx& tx, std::uint64_t block_id) const {
+Result<std::pair<MutableBufferRef, ZapLeaf>> FatZap::leaf_to_change(const Tx& tx,
+                                                                    std::uint64_t block_id) const {
   MutableBufferRef block = TRY(object_.modify_block(tx, block_id));
   if (block->size() != block_bytes_) return damaged("leaf of a wrong size");
   ZapLeaf leaf = TRY(ZapLeaf::open(block->span()));
@@ -124,14 +134,16 @@ Bytes FatZap::stored_name(std::string_view name) const {
   return out;
 }
 
-Status FatZap::insert(const Tx& tx, std::uint64_t hash, std::optional<std::uint32_t> cd, std::string_view name, const ZapValue& value) {
+Status FatZap::insert(const Tx& tx, std::uint64_t hash, std::optional<std::uint32_t> cd,
+                      std::string_view name, const ZapValue& value) {
   const Bytes stored = stored_name(name);
   const Bytes integers = stored_integers(value);
   const std::size_t limit = object_.info().type == DmuType::directory ? kDirectoryNameLimit : kNameLimit;
   if (stored.size() > limit) return Error(Errc::name_too_long, fmt::format("name of {} bytes", name.size()));
   if (integers.size() > kValueLimit || !ZapLeaf::fits(block_bytes_, stored.size(), integers.size()))
     return Error(Errc::too_large, fmt::format("ZAP value of {} bytes", integers.size()));
-  const auto name_count = static_cast<std::uint16_t>(keying_.flags & kZapU64Keys ? stored.size() / 8 : stored.size());
+  const auto name_count =
+      static_cast<std::uint16_t>(keying_.flags & kZapU64Keys ? stored.size() / 8 : stored.size());
   // Each round halves the range of the leaf.
   for (unsigned round = 0; round <= 64; ++round) {
     (void)TRY(leaf_for(hash));  // checks that the table leads to the right leaf
@@ -164,7 +176,8 @@ Status FatZap::replace(const Tx& tx, std::uint64_t hash, std::string_view name, 
   if (entry->integer_bytes == value.integer_bytes && entry->value_count == value.integers.size())
     return leaf.overwrite_value(*entry, stored_integers(value));
   const Bytes integers = stored_integers(value);
-  if (integers.size() > kValueLimit || !ZapLeaf::fits(block_bytes_, stored_name(name).size(), integers.size()))
+  if (integers.size() > kValueLimit ||
+      !ZapLeaf::fits(block_bytes_, stored_name(name).size(), integers.size()))
     return Error(Errc::too_large, fmt::format("ZAP value of {} bytes", integers.size()));
   TRY(leaf.remove(*entry));
   --entries_;
@@ -201,7 +214,8 @@ Status FatZap::grow_table(const Tx& tx) {
   const std::uint64_t old_block = table_block_, old_blocks = table_blocks_;
   const std::uint64_t new_blocks = old_blocks == 0 ? 1 : old_blocks * 2;
   const std::uint64_t new_block = next_table_ ? next_table_ : free_block_;
-  if (next_table_ && (next_table_ >= free_block_ || new_blocks > free_block_ - next_table_)) return damaged("growing table out of bounds");
+  if (next_table_ && (next_table_ >= free_block_ || new_blocks > free_block_ - next_table_))
+    return damaged("growing table out of bounds");
   if (!next_table_) free_block_ += new_blocks;
   const std::uint64_t old_entries = std::uint64_t{1} << shift_;
   for (std::uint64_t block = 0; block < new_blocks; ++block) {

@@ -2,8 +2,8 @@
 //
 //   hash: top `shift` bits -> pointer table -> leaf block, which covers all hashes with its prefix
 //
-// The table is the second half of block 0 while it fits, then blocks of its own. A leaf without room is split in two; a
-// leaf whose prefix is as long as the table's index first doubles the table.
+// The table is the second half of block 0 while it fits, then blocks of its own. A leaf without room is split
+// in two; a leaf whose prefix is as long as the table's index first doubles the table.
 //
 // The caller holds the object's content lock.
 #pragma once
@@ -17,16 +17,21 @@ class FatZap {
  public:
   static Result<FatZap> open(Object& object);
   // Makes `object` (block size `1 << block_shift` already set) an empty fat ZAP.
-  static Status format(Object& object, const Tx& tx, std::uint64_t salt, std::uint64_t norm_flags, std::uint64_t flags);
+  static Status format(Object& object, const Tx& tx, std::uint64_t salt, std::uint64_t norm_flags,
+                       std::uint64_t flags);
 
   const ZapKeying& keying() const { return keying_; }
   std::uint64_t count() const { return entries_; }
   // The leaf of a hash: its block, and the leaf on it.
-  struct Leaf { BufferRef block; ZapLeaf leaf; };
+  struct Leaf {
+    BufferRef block;
+    ZapLeaf leaf;
+  };
   Result<Leaf> leaf_for(std::uint64_t hash) const;
 
   // `cd`: nothing = the lowest free one. The name is not there yet.
-  Status insert(const Tx& tx, std::uint64_t hash, std::optional<std::uint32_t> cd, std::string_view name, const ZapValue& value);
+  Status insert(const Tx& tx, std::uint64_t hash, std::optional<std::uint32_t> cd, std::string_view name,
+                const ZapValue& value);
   Status remove(const Tx& tx, std::uint64_t hash, std::string_view name);
   // Replaces the value of an existing entry.
   Status replace(const Tx& tx, std::uint64_t hash, std::string_view name, const ZapValue& value);

@@ -22,7 +22,9 @@ std::optional<MicroZap::Found> MicroZap::find(std::string_view name) const {
   std::optional<Found> found;
   for_each([&](std::size_t at) {
     const char* stored = reinterpret_cast<const char*>(block_.data() + at + kNameAt);
-    if (stored[0] != name[0] || std::memcmp(stored, name.data(), name.size()) != 0 || stored[name.size()] != 0) return false;
+    if (stored[0] != name[0] || std::memcmp(stored, name.data(), name.size()) != 0 ||
+        stored[name.size()] != 0)
+      return false;
     found = {.at = at, .value = value_at(at)};
     return true;
   });
@@ -73,7 +75,8 @@ void MicroZap::format(MutableByteView block, std::uint64_t salt, std::uint64_t n
   store(block.data() + 16, norm_flags, kHostOrder);
 }
 
-void MicroZap::put(MutableByteView block, std::size_t at, std::string_view name, std::uint32_t cd, std::uint64_t value) {
+void MicroZap::put(MutableByteView block, std::size_t at, std::string_view name, std::uint32_t cd,
+                   std::uint64_t value) {
   clear(block, at);
   store(block.data() + at, value, kHostOrder);
   store(block.data() + at + 8, cd, kHostOrder);

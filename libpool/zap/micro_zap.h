@@ -1,5 +1,5 @@
-// MicroZap: a ZAP of one block with a fixed slot per entry: 64 bytes, one u64 each (FORMAT.md logical 2.1). Works on
-// the bytes of the block in place.
+// MicroZap: a ZAP of one block with a fixed slot per entry: 64 bytes, one u64 each (FORMAT.md logical 2.1).
+// Works on the bytes of the block in place.
 #pragma once
 
 #include "libpool/zap/zap_hash.h"
@@ -9,14 +9,19 @@ namespace tarn {
 class MicroZap {
  public:
   static constexpr std::size_t kEntryBytes = 64, kMaxNameBytes = 49, kMaxBlockBytes = 128 << 10;
-  struct Found { std::size_t at = 0; std::uint64_t value = 0; };
+  struct Found {
+    std::size_t at = 0;
+    std::uint64_t value = 0;
+  };
 
   explicit MicroZap(ByteView block) : block_(block) {}
   ZapKeying keying() const { return {.salt = word(8), .norm_flags = word(16), .flags = 0}; }
   std::optional<Found> find(std::string_view name) const;
   std::string_view name_at(std::size_t at) const;
   std::uint64_t value_at(std::size_t at) const { return load<std::uint64_t>(block_.data() + at, kHostOrder); }
-  std::uint32_t cd_at(std::size_t at) const { return load<std::uint32_t>(block_.data() + at + 8, kHostOrder); }
+  std::uint32_t cd_at(std::size_t at) const {
+    return load<std::uint32_t>(block_.data() + at + 8, kHostOrder);
+  }
   std::uint64_t count() const;
   // Calls visit(place) for each used slot; it returns true to stop.
   template <typename Visit>
@@ -30,8 +35,11 @@ class MicroZap {
   Result<std::optional<std::uint32_t>> free_cd(std::uint64_t hash) const;
 
   static void format(MutableByteView block, std::uint64_t salt, std::uint64_t norm_flags);
-  static void put(MutableByteView block, std::size_t at, std::string_view name, std::uint32_t cd, std::uint64_t value);
-  static void set_value(MutableByteView block, std::size_t at, std::uint64_t value) { store(block.data() + at, value, kHostOrder); }
+  static void put(MutableByteView block, std::size_t at, std::string_view name, std::uint32_t cd,
+                  std::uint64_t value);
+  static void set_value(MutableByteView block, std::size_t at, std::uint64_t value) {
+    store(block.data() + at, value, kHostOrder);
+  }
   static void clear(MutableByteView block, std::size_t at) { std::memset(block.data() + at, 0, kEntryBytes); }
 
  private:

@@ -1,5 +1,5 @@
-// Zap: which of the two forms an object has, and the operations over both. Every operation takes the object's content
-// lock; iterate() lets go of it while it calls back.
+// Zap: which of the two forms an object has, and the operations over both. Every operation takes the object's
+// content lock; iterate() lets go of it while it calls back.
 #include "libpool/zap/zap.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,9 @@ constexpr std::uint32_t kMinMicroBytes = 512;
 constexpr unsigned kUpgradeBlockShift = 14;
 
 Error no_entry(std::string_view name) { return Error(Errc::not_found, fmt::format("no entry '{}'", name)); }
-Error entry_exists(std::string_view name) { return Error(Errc::already_exists, fmt::format("entry '{}' exists", name)); }
+Error entry_exists(std::string_view name) {
+  return Error(Errc::already_exists, fmt::format("entry '{}' exists", name));
+}
 
 // Block 0, checked to be the start of a ZAP; `micro` says which form.
 Result<BufferRef> first_block(Object& object, bool& micro) {
@@ -27,7 +29,8 @@ Result<BufferRef> first_block(Object& object, bool& micro) {
   const auto kind = load<std::uint64_t>(block->data(), kHostOrder);
   micro = kind == kMicroZapType;
   if (!micro && kind != kFatZapType)
-    return Error(Errc::corrupt, fmt::format("object {} is no ZAP", static_cast<std::int64_t>(object.number())));
+    return Error(Errc::corrupt,
+                 fmt::format("object {} is no ZAP", static_cast<std::int64_t>(object.number())));
   return block;
 }
 
@@ -48,7 +51,8 @@ Status to_fat(Object& object, const Tx& tx) {
   micro.for_each([&](std::size_t at) {
     const std::string_view name = micro.name_at(at);
     auto hash = hash_name(name, keying);
-    status = hash ? fat.insert(tx, *hash, micro.cd_at(at), name, {.integer_bytes = 8, .integers = {micro.value_at(at)}})
+    status = hash ? fat.insert(tx, *hash, micro.cd_at(at), name,
+                               {.integer_bytes = 8, .integers = {micro.value_at(at)}})
                   : Status(std::move(hash).error());
     return !status;
   });
@@ -76,7 +80,8 @@ enum class Mode { add, update };
 
 Status put_entry(Object& object, const Tx& tx, std::string_view name, const ZapValue& value, Mode mode) {
   const unsigned size = value.integer_bytes;
-  if (size != 1 && size != 2 && size != 4 && size != 8) return Error(Errc::invalid_argument, fmt::format("ZAP integers of {} bytes", size));
+  if (size != 1 && size != 2 && size != 4 && size != 8)
+    return Error(Errc::invalid_argument, fmt::format("ZAP integers of {} bytes", size));
   WriterLock lock(object.content_lock());
   bool is_micro = false;
   const BufferRef block = TRY(first_block(object, is_micro));
@@ -147,15 +152,19 @@ Result<Zap> Zap::open(ObjectRef object) {
     ReaderLock lock(object->content_lock());
     bool is_micro = false;
     (void)TRY(first_block(*object, is_micro));
-    if (!is_micro) (void)TRY(FatZap::open(*object).in(fmt::format("object {}", static_cast<std::int64_t>(object->number()))));
+    if (!is_micro)
+      (void)TRY(
+          FatZap::open(*object).in(fmt::format("object {}", static_cast<std::int64_t>(object->number()))));
   }
   return Zap(std::move(object));
 }
 
-Result<Zap> Zap::open(ObjectSet& objset, std::uint64_t number) { return open(TRY(objset.open_object(number))); }
+Result<Zap> Zap::open(ObjectSet& objset, std::uint64_t number) {
+  return open(TRY(objset.open_object(number)));
+}
 
-Result<Zap> Zap::create(ObjectSet& objset, const Tx& tx, DmuType type, const ZapOptions& options, DmuType bonus_type,
-                        std::uint32_t bonus_bytes, std::uint32_t dnode_slots) {
+Result<Zap> Zap::create(ObjectSet& objset, const Tx& tx, DmuType type, const ZapOptions& options,
+                        DmuType bonus_type, std::uint32_t bonus_bytes, std::uint32_t dnode_slots) {
   const ObjectRef object = TRY(objset.create_object(
       tx, {.type = type, .bonus_type = bonus_type, .bonus_bytes = bonus_bytes, .dnode_slots = dnode_slots}));
   return format(object, tx, options);
@@ -215,7 +224,8 @@ Result<std::uint64_t> Zap::lookup_u64(std::string_view name) const {
   return leaf.leaf.first_integer(*entry);
 }
 
-Result<std::pair<std::string, std::uint64_t>> Zap::lookup_normalized(std::string_view name, bool match_case) const {
+Result<std::pair<std::string, std::uint64_t>> Zap::lookup_normalized(std::string_view name,
+                                                                     bool match_case) const {
   ReaderLock lock(object_->content_lock());
   bool is_micro = false;
   const BufferRef block = TRY(first_block(*object_, is_micro));
@@ -223,7 +233,8 @@ Result<std::pair<std::string, std::uint64_t>> Zap::lookup_normalized(std::string
   if (!is_micro) fat.emplace(TRY(FatZap::open(*object_)));
   const ZapKeying keying = is_micro ? MicroZap(block->view()).keying() : fat->keying();
   TRY(check_name(name, keying));
-  const std::uint64_t compare = match_case ? keying.norm_flags & ~std::uint64_t{kNormToUpper} : keying.norm_flags;
+  const std::uint64_t compare =
+      match_case ? keying.norm_flags & ~std::uint64_t{kNormToUpper} : keying.norm_flags;
   const std::string wanted = TRY(normalize_name(name, compare));
   const std::uint64_t hash = TRY(hash_name(name, keying));
   auto matches = [&](std::string_view stored) {
@@ -263,7 +274,9 @@ Result<std::pair<std::string, std::uint64_t>> Zap::lookup_normalized(std::string
   return std::move(*best);
 }
 
-Status Zap::add(const Tx& tx, std::string_view name, const ZapValue& value) { return put_entry(*object_, tx, name, value, Mode::add); }
+Status Zap::add(const Tx& tx, std::string_view name, const ZapValue& value) {
+  return put_entry(*object_, tx, name, value, Mode::add);
+}
 Status Zap::add(const Tx& tx, std::string_view name, std::uint64_t value) {
   return add(tx, name, ZapValue{.integer_bytes = 8, .integers = {value}});
 }
@@ -296,9 +309,13 @@ Result<std::uint64_t> Zap::count() const {
   return TRY(FatZap::open(*object_)).count();
 }
 
-Status Zap::iterate(std::uint64_t cursor, const std::function<bool(const ZapEntry&, std::uint64_t next_cursor)>& visit) const {
+Status Zap::iterate(std::uint64_t cursor,
+                    const std::function<bool(const ZapEntry&, std::uint64_t next_cursor)>& visit) const {
   if (cursor == UINT64_MAX) return {};
-  struct Item { ZapPosition position; ZapEntry entry; };
+  struct Item {
+    ZapPosition position;
+    ZapEntry entry;
+  };
   std::optional<ZapPosition> from;
   for (bool more = true; more;) {
     std::vector<Item> items;
@@ -319,7 +336,10 @@ Status Zap::iterate(std::uint64_t cursor, const std::function<bool(const ZapEntr
           if (!hash) hash = hash_name(micro.name_at(at), plain);
           const ZapPosition position{*hash, micro.cd_at(at)};
           if (position >= *from)
-            items.push_back({position, {.name = std::string(micro.name_at(at)), .value = {8, {micro.value_at(at)}}, .cursor = position.serialize(hash_bits)}});
+            items.push_back({position,
+                             {.name = std::string(micro.name_at(at)),
+                              .value = {8, {micro.value_at(at)}},
+                              .cursor = position.serialize(hash_bits)}});
           return false;
         });
         more = false;
@@ -335,7 +355,10 @@ Status Zap::iterate(std::uint64_t cursor, const std::function<bool(const ZapEntr
           const Bytes stored = TRY(leaf.leaf.name_of(entry, u64_keys));
           std::string_view name = as_text(stored);
           if (!u64_keys && !name.empty()) name.remove_suffix(1);
-          items.push_back({position, {.name = std::string(name), .value = TRY(leaf.leaf.integers_of(entry)), .cursor = position.serialize(hash_bits)}});
+          items.push_back({position,
+                           {.name = std::string(name),
+                            .value = TRY(leaf.leaf.integers_of(entry)),
+                            .cursor = position.serialize(hash_bits)}});
           return {};
         }));
         const unsigned bits = leaf.leaf.prefix_bits();
@@ -344,7 +367,8 @@ Status Zap::iterate(std::uint64_t cursor, const std::function<bool(const ZapEntr
         more = next.hash > from->hash;
       }
     }
-    std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.position < b.position; });
+    std::sort(items.begin(), items.end(),
+              [](const Item& a, const Item& b) { return a.position < b.position; });
     for (const Item& item : items) {
       const ZapPosition after{item.position.hash, item.position.cd + 1};
       if (!visit(item.entry, after.serialize(hash_bits))) return {};

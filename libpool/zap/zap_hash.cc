@@ -30,7 +30,10 @@ Result<std::string> normalize_name(std::string_view name, std::uint64_t norm_fla
   std::string out(name);
   if (norm_flags == 0) return out;
   if (std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
-    return Error(Errc::unsupported, fmt::format("name '{}': case folding and Unicode normalisation beyond ASCII are not supported", name));
+    return Error(
+        Errc::unsupported,
+        fmt::format("name '{}': case folding and Unicode normalisation beyond ASCII are not supported",
+                    name));
   if (norm_flags & kNormToUpper)
     for (char& c : out)
       if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
@@ -39,7 +42,8 @@ Result<std::string> normalize_name(std::string_view name, std::uint64_t norm_fla
 
 Status check_name(std::string_view name, const ZapKeying& keying) {
   if (keying.flags & kZapU64Keys) {
-    if (name.empty() || name.size() % 8) return Error(Errc::invalid_argument, "ZAP key is not made of 64-bit words");
+    if (name.empty() || name.size() % 8)
+      return Error(Errc::invalid_argument, "ZAP key is not made of 64-bit words");
     return {};
   }
   if (name.empty()) return Error(Errc::invalid_argument, "empty ZAP name");
@@ -55,10 +59,12 @@ Result<std::uint64_t> hash_name(std::string_view name, const ZapKeying& keying) 
       hash = bytes.size() >= 8 ? load<std::uint64_t>(bytes.data(), ByteOrder::big) : 0;
     } else {
       for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8)
-        for (int i = 7; i >= 0; --i) hash = step(hash, static_cast<std::uint8_t>(bytes[at + static_cast<std::size_t>(i)]));
+        for (int i = 7; i >= 0; --i)
+          hash = step(hash, static_cast<std::uint8_t>(bytes[at + static_cast<std::size_t>(i)]));
     }
   } else if (keying.norm_flags) {
-    for (const char c : TRY(normalize_name(name, keying.norm_flags))) hash = step(hash, static_cast<std::uint8_t>(c));
+    for (const char c : TRY(normalize_name(name, keying.norm_flags)))
+      hash = step(hash, static_cast<std::uint8_t>(c));
   } else {
     for (const char c : name) hash = step(hash, static_cast<std::uint8_t>(c));
   }

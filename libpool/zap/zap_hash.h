@@ -1,4 +1,5 @@
-// Names of ZAP entries: their hash, their normal form (FORMAT.md logical 2.2, 2.7), and the values beside them.
+// Names of ZAP entries: their hash, their normal form (FORMAT.md logical 2.2, 2.7), and the values beside
+// them.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,9 @@ struct ZapPosition {
   std::uint64_t hash = 0;
   std::uint32_t cd = 0;
   friend auto operator<=>(const ZapPosition&, const ZapPosition&) = default;
-  std::uint64_t serialize(unsigned hash_bits) const { return hash >> (64 - hash_bits) | std::uint64_t{cd} << hash_bits; }
+  std::uint64_t serialize(unsigned hash_bits) const {
+    return hash >> (64 - hash_bits) | std::uint64_t{cd} << hash_bits;
+  }
   static ZapPosition parse(std::uint64_t cursor, unsigned hash_bits) {
     return {cursor << (64 - hash_bits), static_cast<std::uint32_t>(cursor >> hash_bits)};
   }

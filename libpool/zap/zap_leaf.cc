@@ -23,8 +23,10 @@ ZapLeaf::ZapLeaf(const std::byte* data, std::size_t size)
       chunks_(static_cast<unsigned>((size - hash_bytes_) / kChunkBytes - 2)) {}
 
 Status ZapLeaf::check(ByteView block) {
-  if (block.size() < 512 || block.size() > (1 << 20) || !std::has_single_bit(block.size())) return damaged("block size");
-  if (load<std::uint64_t>(block.data(), kHostOrder) != kLeafType || load<std::uint32_t>(block.data() + 24, kHostOrder) != kLeafMagic)
+  if (block.size() < 512 || block.size() > (1 << 20) || !std::has_single_bit(block.size()))
+    return damaged("block size");
+  if (load<std::uint64_t>(block.data(), kHostOrder) != kLeafType ||
+      load<std::uint32_t>(block.data() + 24, kHostOrder) != kLeafMagic)
     return damaged("not a leaf");
   if (load<std::uint16_t>(block.data() + 32, kHostOrder) > 48) return damaged("prefix longer than any hash");
   return {};
@@ -42,7 +44,8 @@ Result<ZapLeaf> ZapLeaf::open(MutableByteView block) {
   return leaf;
 }
 
-ZapLeaf ZapLeaf::format(MutableByteView block, std::uint64_t prefix, unsigned prefix_bits, bool sorted_by_cd) {
+ZapLeaf ZapLeaf::format(MutableByteView block, std::uint64_t prefix, unsigned prefix_bits,
+                        bool sorted_by_cd) {
   std::memset(block.data(), 0, block.size());
   ZapLeaf leaf(block.data(), block.size());
   leaf.writable_ = block.data();
@@ -56,7 +59,8 @@ ZapLeaf ZapLeaf::format(MutableByteView block, std::uint64_t prefix, unsigned pr
   std::memset(block.data() + kHashAt, 0xff, leaf.hash_bytes_);
   for (unsigned chunk = 0; chunk < leaf.chunks_; ++chunk) {
     leaf.put<std::uint8_t>(leaf.chunk_at(chunk), kFreeType);
-    leaf.put<std::uint16_t>(leaf.chunk_at(chunk) + 22, chunk + 1 == leaf.chunks_ ? kEnd : static_cast<std::uint16_t>(chunk + 1));
+    leaf.put<std::uint16_t>(leaf.chunk_at(chunk) + 22,
+                            chunk + 1 == leaf.chunks_ ? kEnd : static_cast<std::uint16_t>(chunk + 1));
   }
   return leaf;
 }
@@ -80,7 +84,8 @@ Result<ZapLeaf::Entry> ZapLeaf::entry_at(std::uint16_t chunk) const {
           .integer_bytes = get<std::uint8_t>(at + 1),
           .cd = get<std::uint32_t>(at + 12),
           .hash = get<std::uint64_t>(at + 16)};
-  if (e.integer_bytes != 1 && e.integer_bytes != 2 && e.integer_bytes != 4 && e.integer_bytes != 8) return damaged("integer size");
+  if (e.integer_bytes != 1 && e.integer_bytes != 2 && e.integer_bytes != 4 && e.integer_bytes != 8)
+    return damaged("integer size");
   return e;
 }
 
@@ -164,7 +169,8 @@ Result<ZapValue> ZapLeaf::integers_of(const Entry& entry) const {
   value.integers.reserve(entry.value_count);
   for (std::size_t at = 0; at + entry.integer_bytes <= bytes.size(); at += entry.integer_bytes) {
     std::uint64_t integer = 0;
-    for (std::size_t i = 0; i < entry.integer_bytes; ++i) integer = integer << 8 | static_cast<std::uint8_t>(bytes[at + i]);
+    for (std::size_t i = 0; i < entry.integer_bytes; ++i)
+      integer = integer << 8 | static_cast<std::uint8_t>(bytes[at + i]);
     value.integers.push_back(integer);
   }
   return value;
@@ -174,7 +180,8 @@ Result<std::uint64_t> ZapLeaf::first_integer(const Entry& entry) const {
   if (entry.value_count == 0) return std::uint64_t{0};
   std::uint64_t integer = 0;
   TRY(walk_array(entry.value_chunk, entry.integer_bytes, [&](std::size_t place, std::size_t part) {
-    for (std::size_t i = 0; i < part; ++i) integer = integer << 8 | static_cast<std::uint8_t>(data_[place + i]);
+    for (std::size_t i = 0; i < part; ++i)
+      integer = integer << 8 | static_cast<std::uint8_t>(data_[place + i]);
     return true;
   }));
   return integer;
@@ -246,9 +253,10 @@ Status ZapLeaf::link(std::uint16_t chunk, std::uint64_t hash, std::uint32_t cd) 
   return {};
 }
 
-Result<bool> ZapLeaf::insert(std::uint64_t hash, std::uint32_t cd, ByteView stored_name, std::uint16_t name_count,
-                             std::uint8_t integer_bytes, ByteView stored_value) {
-  const std::size_t needed = 1 + div_ceil(stored_name.size(), kArrayBytes) + div_ceil(stored_value.size(), kArrayBytes);
+Result<bool> ZapLeaf::insert(std::uint64_t hash, std::uint32_t cd, ByteView stored_name,
+                             std::uint16_t name_count, std::uint8_t integer_bytes, ByteView stored_value) {
+  const std::size_t needed =
+      1 + div_ceil(stored_name.size(), kArrayBytes) + div_ceil(stored_value.size(), kArrayBytes);
   if (get<std::uint16_t>(28) < needed) return false;
   const std::uint16_t chunk = TRY(take_chunk());
   const std::size_t at = chunk_at(chunk);
@@ -280,7 +288,8 @@ Status ZapLeaf::remove(const Entry& entry) {
   // The name's bytes end where its chain does: its unit, byte or word, is not known here.
   std::uint16_t chunk = entry.name_chunk;
   for (unsigned steps = 0; chunk != kEnd; ++steps) {
-    if (steps > chunks_ || chunk >= chunks_ || type_at(chunk) != kArrayType) return damaged("name of an entry");
+    if (steps > chunks_ || chunk >= chunks_ || type_at(chunk) != kArrayType)
+      return damaged("name of an entry");
     const std::uint16_t next = get<std::uint16_t>(chunk_at(chunk) + 22);
     free_chunk(chunk);
     chunk = next;

@@ -1,5 +1,5 @@
-// ZapLeaf: one leaf block of a fat ZAP, worked on in place (FORMAT.md logical 2.4). The block may come from a damaged
-// device: chunk numbers and chain lengths are checked at every step.
+// ZapLeaf: one leaf block of a fat ZAP, worked on in place (FORMAT.md logical 2.4). The block may come from a
+// damaged device: chunk numbers and chain lengths are checked at every step.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ class ZapLeaf {
  public:
   static constexpr std::uint16_t kEnd = 0xffff;
   struct Entry {
-    std::uint16_t chunk = kEnd, next = kEnd, name_chunk = kEnd, name_count = 0, value_chunk = kEnd, value_count = 0;
+    std::uint16_t chunk = kEnd, next = kEnd, name_chunk = kEnd, name_count = 0, value_chunk = kEnd,
+                  value_count = 0;
     std::uint8_t integer_bytes = 8;
     std::uint32_t cd = 0;
     std::uint64_t hash = 0;
@@ -28,7 +29,9 @@ class ZapLeaf {
   std::uint64_t prefix() const { return get<std::uint64_t>(16); }
   unsigned prefix_bits() const { return get<std::uint16_t>(32); }
   unsigned entry_count() const { return get<std::uint16_t>(30); }
-  bool covers(std::uint64_t hash) const { return prefix_bits() == 0 || hash >> (64 - prefix_bits()) == prefix(); }
+  bool covers(std::uint64_t hash) const {
+    return prefix_bits() == 0 || hash >> (64 - prefix_bits()) == prefix();
+  }
 
   // The entry whose stored name (with its NUL, or key words) is `stored`; nothing if there is none.
   Result<std::optional<Entry>> find(std::uint64_t hash, ByteView stored) const;
@@ -80,9 +83,13 @@ class ZapLeaf {
   ZapLeaf(const std::byte* data, std::size_t size);
   static Status check(ByteView block);
   template <typename T>
-  T get(std::size_t at) const { return load<T>(data_ + at, kHostOrder); }
+  T get(std::size_t at) const {
+    return load<T>(data_ + at, kHostOrder);
+  }
   template <typename T>
-  void put(std::size_t at, T value) { store<T>(writable_ + at, value, kHostOrder); }
+  void put(std::size_t at, T value) {
+    store<T>(writable_ + at, value, kHostOrder);
+  }
   std::size_t chunk_at(unsigned chunk) const { return kHashAt + hash_bytes_ + chunk * kChunkBytes; }
   std::uint8_t type_at(unsigned chunk) const { return static_cast<std::uint8_t>(data_[chunk_at(chunk)]); }
   std::size_t bucket_at(std::uint64_t hash) const;

@@ -11,7 +11,8 @@ Result<BufferRef> FakeBlockIo::read(const BlockPointer& bp, const Bookmark&, boo
   MutexLock lock(lock_);
   ++reads_;
   const auto found = blocks_.find(bp.dvas[0].offset_bytes);
-  if (found == blocks_.end()) return Error(Errc::checksum, fmt::format("read of a freed block at {}", bp.dvas[0].offset_bytes));
+  if (found == blocks_.end())
+    return Error(Errc::checksum, fmt::format("read of a freed block at {}", bp.dvas[0].offset_bytes));
   return found->second;
 }
 
@@ -20,7 +21,8 @@ Result<BlockPointer> FakeBlockIo::write(const BlockWrite& block, const Bookmark&
   MutexLock lock(lock_);
   std::uint64_t place = 0;
   if (block.rewrite) {
-    if (!blocks_.contains(block.rewrite->dvas[0].offset_bytes)) faults_.push_back("rewrite of a block that is not allocated");
+    if (!blocks_.contains(block.rewrite->dvas[0].offset_bytes))
+      faults_.push_back("rewrite of a block that is not allocated");
     blocks_.erase(block.rewrite->dvas[0].offset_bytes);
     if (block.rewrite->logical_bytes == bytes) place = block.rewrite->dvas[0].offset_bytes;
   }
@@ -46,7 +48,8 @@ Result<BlockPointer> FakeBlockIo::write(const BlockWrite& block, const Bookmark&
 Status FakeBlockIo::free(const BlockPointer& bp, std::uint64_t) {
   if (bp.is_hole() || bp.embedded) return {};
   MutexLock lock(lock_);
-  if (blocks_.erase(bp.dvas[0].offset_bytes) == 0) faults_.push_back(fmt::format("double free at {}", bp.dvas[0].offset_bytes));
+  if (blocks_.erase(bp.dvas[0].offset_bytes) == 0)
+    faults_.push_back(fmt::format("double free at {}", bp.dvas[0].offset_bytes));
   return {};
 }
 

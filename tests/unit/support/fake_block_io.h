@@ -1,5 +1,5 @@
-// FakeBlockIo: a BlockIo over memory. Hands out DVAs one after the other, remembers what is allocated, and so finds
-// double frees and leaks. Embeds nothing; stores holes as holes.
+// FakeBlockIo: a BlockIo over memory. Hands out DVAs one after the other, remembers what is allocated, and so
+// finds double frees and leaks. Embeds nothing; stores holes as holes.
 #pragma once
 
 #include <map>
@@ -21,13 +21,15 @@ class FakeBlockIo : public BlockIo {
   Result<BufferRef> read(const BlockPointer& bp, const Bookmark& bookmark, bool cache) override;
   Result<BlockPointer> write(const BlockWrite& block, const Bookmark& bookmark, WriteBatch& batch) override;
   Status free(const BlockPointer& bp, std::uint64_t txg) override;
-  std::uint64_t deflated_size(const BlockPointer& bp) const override { return bp.is_hole() || bp.embedded ? 0 : bp.allocated_bytes(); }
+  std::uint64_t deflated_size(const BlockPointer& bp) const override {
+    return bp.is_hole() || bp.embedded ? 0 : bp.allocated_bytes();
+  }
   BlockIoStats stats() const override { return {}; }
   void drop_cache() override {}
 
-  std::set<std::uint64_t> allocated() const;     // offsets
+  std::set<std::uint64_t> allocated() const;  // offsets
   std::uint64_t reads() const;
-  std::vector<std::string> faults() const;       // double frees, reads of freed blocks
+  std::vector<std::string> faults() const;  // double frees, reads of freed blocks
   // Replaces the content of a stored block (damage, other byte order).
   void poke(const BlockPointer& bp, Buffer content);
 
