@@ -10,7 +10,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "libdataset/snapshot/deadlist.h"
+#include "libdataset/tree/deadlist.h"
 #include "libdataset/tree/dataset_tree.h"
 #include "libdataset/tree/extension.h"
 #include "libdataset/tree/names.h"

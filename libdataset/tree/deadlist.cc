@@ -1,4 +1,4 @@
-#include "libdataset/snapshot/deadlist.h"
+#include "libdataset/tree/deadlist.h"
 
 #include <fmt/format.h>
 
