@@ -91,6 +91,7 @@ class PoolImpl final : public Pool {
   void release(std::uint64_t txg) override;
   void block_born(const BlockPointer& bp, std::uint64_t txg) override;
   void block_freed(const BlockPointer& bp, std::uint64_t txg) override;
+  void block_rewritten(const BlockPointer& before, const BlockPointer& now, std::uint64_t txg) override;
   void dirtied(std::uint64_t txg, std::int64_t bytes) override;
 
  private:

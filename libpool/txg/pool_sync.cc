@@ -128,6 +128,14 @@ void PoolImpl::block_born(const BlockPointer& bp, std::uint64_t) {
   mos_delta_ += space;
 }
 
+// A later pass stored a block anew in its place; I/O has dealt with the space, only the MOS's usage is ours.
+void PoolImpl::block_rewritten(const BlockPointer& before, const BlockPointer& now, std::uint64_t) {
+  BlockSpace change = -space_of(before, *io_);
+  if (!now.is_hole()) change += space_of(now, *io_);
+  MutexLock lock(frees_mutex_);
+  mos_delta_ += change;
+}
+
 void PoolImpl::block_freed(const BlockPointer& bp, std::uint64_t txg) {
   {
     const BlockSpace space = -space_of(bp, *io_);
