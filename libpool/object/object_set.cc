@@ -193,6 +193,7 @@ Result<ObjectSetImpl::SlotMap*> ObjectSetImpl::slot_map(std::uint64_t block) {
 
 Result<ObjectRef> ObjectSetImpl::open_object(std::uint64_t number) {
   if (const auto account = account_index(number)) {
+    MutexLock lock(lock_);
     if (accounts_[*account]) return ObjectRef(accounts_[*account]);
     return Error(Errc::not_found, fmt::format("object set {} keeps no such accounts", id()));
   }

@@ -203,7 +203,11 @@ Status ObjectSetImpl::sync_accounting(SyncRun& run) {
     if (!deltas.empty()) {
       if (!accounts_[i]) {
         Dnode dnode = TRY(new_dnode({.type = DmuType::user_used}));
-        accounts_[i] = std::make_shared<ObjectImpl>(*this, kUserUsedObject - i, std::move(dnode));
+        auto created = std::make_shared<ObjectImpl>(*this, kUserUsedObject - i, std::move(dnode));
+        {
+          MutexLock lock(lock_);
+          accounts_[i] = std::move(created);
+        }
         TRY(Zap::format(accounts_[i], tx));
       }
       Zap zap = TRY(Zap::open(ObjectRef(accounts_[i])));
