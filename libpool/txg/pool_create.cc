@@ -13,6 +13,7 @@ namespace {
 
 constexpr unsigned kDefaultAshift = 12;
 constexpr std::uint32_t kDeferredFreesBlockBytes = 16 << 10;
+constexpr std::uint32_t kAnyVdev = 1 << 24;
 
 // What create -o asks for, by purpose.
 struct CreateChoices {
@@ -188,7 +189,7 @@ Status PoolImpl::open_mos(const BlockPointer& root) {
   env.io = io_.get();
   env.workers = workers_.get();
   env.owner = this;
-  env.vdev_count = vdevs_->top_count();
+  env.vdev_count = kAnyVdev;  // vdevs may be added; the tree itself refuses ids that it does not have
   mos_ = TRY(ObjectSet::open(env, root, ObjsetType::meta).in("meta object set"));
   return {};
 }
