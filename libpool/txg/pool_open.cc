@@ -99,6 +99,8 @@ Status PoolImpl::load(const PoolOpenSpec& spec, std::uint64_t max_txg, std::uint
     vdev.phys_path = here->second.phys_path;
   });
 
+  hole_birth_ = std::ranges::find(trusted.pool.features_for_read, "com.delphix:hole_birth") !=
+                trusted.pool.features_for_read.end();
   directory_.reset();
   mos_.reset();
   io_.reset();
