@@ -455,6 +455,7 @@ void FuseHandlers::init(void*, fuse_conn_info* connection) {
         on ? connection->want | (connection->capable & capability) : connection->want & ~capability;
   };
   connection->max_write = kTransferBytes;
+  connection->max_read = kTransferBytes;  // must repeat the mount option
   connection->max_readahead = kTransferBytes;
   connection->max_background = kBackgroundRequests;
   connection->congestion_threshold = kBackgroundRequests * 3 / 4;
