@@ -81,7 +81,7 @@ std::string number_text(Property id, std::uint64_t value, bool parsable) {
   }
   if ((is_limit(id) || id == Property::filesystem_count || id == Property::snapshot_count) &&
       value == UINT64_MAX) {
-    return parsable && is_limit(id) ? fmt::format("{}", value) : "none";
+    return "none";
   }
   if (parsable) return fmt::format("{}", value);
   if (zero_is_none(id) && value == 0) return "none";

@@ -130,20 +130,21 @@ Status TreeImpl::destroy_snapshot_in_sync(SyncContext& context, DirNode& dir, Da
   TRY(charge(context, dir, -freed.used, -freed.compressed, -freed.uncompressed, from_snapshots));
   TRY(charge(context, *free_dir, freed.used, freed.compressed, freed.uncompressed, freeing));
 
-  TRY(next_deadlist.merge(context, TRY(Deadlist::open(pool_, gone.deadlist))));      // 7
-  if (!bookmark_needs_key) TRY(drop_deadlist_key(context, dir, gone.creation_txg));  // 8
-  if (next->is_snapshot()) {                                                         // 9
+  TRY(next_deadlist.merge(context, TRY(Deadlist::open(pool_, gone.deadlist))));  // 7
+  // 9 comes before 8, which takes away the entry that tells the two parts of the range apart.
+  if (next->is_snapshot()) {
     const DatasetNode* after = dataset(next->phys.next_snap);
     if (!after)
       return Error(Errc::corrupt, fmt::format("'{}': no dataset follows this snapshot", full_name(*next)));
-    const BlockSpace more =
-        TRY(TRY(Deadlist::open(pool_, after->phys.deadlist)).range(gone.prev_snap_txg, gone.creation_txg));
+    const Deadlist after_deadlist = TRY(Deadlist::open(pool_, after->phys.deadlist));
+    const BlockSpace more = TRY(after_deadlist.range(gone.prev_snap_txg, gone.creation_txg));
     TRY(update_dataset(context, *next, [&](DslDatasetPhys& phys) {
       phys.unique_bytes += static_cast<std::uint64_t>(more.used);
     }));
   } else {
     TRY(recompute_unique(context, dir, previous));
   }
+  if (!bookmark_needs_key) TRY(drop_deadlist_key(context, dir, gone.creation_txg));  // 8
 
   TRY(TRY(Zap::open(mos, dir.head->phys.snapnames_zap)).remove(context.tx, node.name));  // 10
   if (gone.next_clones_zap) TRY(mos.free_object(context.tx, gone.next_clones_zap));

@@ -234,7 +234,7 @@ PropertyValue TreeImpl::derived_value(const Place& place, const PropertyInfo& in
         block = (*details)->volblocksize;
       }
       if (info.id == Property::volsize) {
-        value.source = place.snapshot ? Source::none : Source::local;
+        value.source = Source::local;
         return number(size);
       }
       value.source = block == info.default_number ? Source::defaulted : Source::none;

@@ -206,9 +206,9 @@ Status TreeImpl::set(const std::string& name, const std::vector<PropertySetting>
   return pool_.run_sync_task([&](SyncContext& context) -> Status {
     WriterLock lock(mutex_);
     const Place place = TRY(find(name));
-    if (!place.snapshot)
-      for (const PreparedSetting& setting : prepared) TRY(check_setting_fits(*place.dir, setting));
+    // One after the other: a quota that goes makes room for the reservation after it.
     for (const PreparedSetting& setting : prepared) {
+      if (!place.snapshot) TRY(check_setting_fits(*place.dir, setting));
       TRY(place.snapshot ? set_snapshot_property(context, *place.snapshot, setting)
                          : apply_setting(context, *place.dir, setting));
       const std::uint64_t id = place.snapshot ? place.snapshot->object : place.dir->head->object;
