@@ -169,9 +169,6 @@ Result<bool> PoolAllocatorImpl::sync(const Tx& tx, unsigned pass) {
         TRY(write_array_entry(vdev->array_object, i, vdev->metaslabs[i]->object(), tx));
         if (features_.spacemap_histogram && events_.histogram_objects) events_.histogram_objects(1);
       }
-      // Its map holds everything up to this txg: older logs do not apply to it. Once per txg is enough.
-      if (vdev->unflushed_object != 0 && (pass == 1 || written.created_object))
-        TRY(write_array_entry(vdev->unflushed_object, i, tx.txg(), tx));
     }
   }
   // Every metaslab that had logged changes counts as dirty and was rewritten just now.
@@ -190,6 +187,12 @@ Status PoolAllocatorImpl::destroy_logs(const Tx& tx) {
     if (log.has_histogram && events_.histogram_objects) events_.histogram_objects(-1);
   }
   logs_.clear();
+  // Without logs, no metaslab has unflushed changes: all entries are 0. A txg here would have to name a log that exists.
+  for (const Vdev* vdev : all()) {
+    if (!vdev || vdev->unflushed_object == 0) continue;
+    const Bytes zeros(vdev->metaslabs.size() * 8);
+    TRY(TRY(mos_.open_object(vdev->unflushed_object))->write(tx, 0, zeros));
+  }
   return {};
 }
 

@@ -148,10 +148,10 @@ Result<std::vector<NvList>> History::records() const {
 NvList command_record(const std::string& command, const HistoryOrigin& origin, const Clock& clock) {
   NvList record;
   record.set_text("history command", command);
-  record.set_u64("history who", origin.uid);
   record.set_text("history zone", "linux");
-  record.set_text("history hostname", origin.host);
+  record.set_u64("history who", origin.uid);
   record.set_u64("history time", static_cast<std::uint64_t>(clock.now().seconds));
+  record.set_text("history hostname", origin.host);
   return record;
 }
 
@@ -164,8 +164,8 @@ NvList internal_record(std::uint64_t txg, const std::string& event, const std::s
     record.set_u64("dsid", dataset_id);
   }
   record.set_text("history internal str", text);
-  record.set_u64("history txg", txg);
   record.set_text("internal_name", event);
+  record.set_u64("history txg", txg);
   record.set_u64("history time", static_cast<std::uint64_t>(clock.now().seconds));
   record.set_text("history hostname", origin.host);
   return record;

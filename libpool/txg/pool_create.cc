@@ -13,6 +13,8 @@ namespace {
 
 constexpr unsigned kDefaultAshift = 12;
 constexpr std::uint32_t kDeferredFreesBlockBytes = 16 << 10;
+constexpr std::uint32_t kAnyVdev = 1 << 24;
+constexpr std::uint64_t kUserAccountingVersion = 15;
 
 // What create -o asks for, by purpose.
 struct CreateChoices {
@@ -83,6 +85,10 @@ Status check_create_spec(const PoolCreateSpec& spec) {
 
 Status PoolImpl::build(const PoolCreateSpec& spec, const DatasetMaker& make_datasets) {
   TRY(check_create_spec(spec));
+  const CreateChoices choices = TRY(choose(spec));
+  hole_birth_ = spec.version >= kFeatureVersion &&
+                std::ranges::any_of(choices.features,
+                                    [](const FeatureInfo* feature) { return feature->name == "hole_birth"; });
   opener_ = settings_.disk_opener ? settings_.disk_opener : default_opener(false);
   config_.version = spec.version;
   config_.name = spec.name;
@@ -179,7 +185,8 @@ Status PoolImpl::open_storage(const VdevConfig& root, bool read_only) {
     if (!vdevs_->top_config(i).is_log && vdevs_->ashift(i))
       min_ashift = std::min<std::uint64_t>(min_ashift, vdevs_->ashift(i));
   io_ = BlockIo::create(*vdevs_, {.cache_limit_bytes = settings_.cache_limit_bytes,
-                                  .min_alloc_bytes = std::uint64_t{1} << min_ashift});
+                                  .min_alloc_bytes = std::uint64_t{1} << min_ashift,
+                                  .hole_birth = hole_birth_});
   return {};
 }
 
@@ -188,16 +195,19 @@ Status PoolImpl::open_mos(const BlockPointer& root) {
   env.io = io_.get();
   env.workers = workers_.get();
   env.owner = this;
-  env.vdev_count = vdevs_->top_count();
+  env.vdev_count = kAnyVdev;  // vdevs may be added; the tree itself refuses ids that it does not have
+  env.hole_birth = hole_birth_;
+  env.new_objset_bytes = config_.version >= kUserAccountingVersion ? 4096 : 1024;
   mos_ = TRY(ObjectSet::open(env, root, ObjsetType::meta).in("meta object set"));
   return {};
 }
 
 void PoolImpl::make_allocator() {
   const auto enabled = [&](std::string_view guid) { return features_.refcount(guid).has_value(); };
-  const PoolAllocator::Features features{.spacemap_histogram = enabled("com.delphix:spacemap_histogram"),
-                                         .spacemap_v2 = enabled("com.delphix:spacemap_v2"),
-                                         .log_spacemap = enabled("com.delphix:log_spacemap")};
+  const PoolAllocator::Features features{
+      .spacemap_histogram = enabled("com.delphix:spacemap_histogram"),
+      .spacemap_v2 = enabled("com.delphix:spacemap_v2"),
+      .log_spacemap = features_.refcount("com.delphix:log_spacemap").value_or(0) > 0};
   allocator_ =
       PoolAllocator::create(*vdevs_, *mos_, features, {.histogram_objects = [this](std::int64_t delta) {
         if (Status counted = feature_adjust(*sync_context_, "com.delphix:spacemap_histogram", delta);
@@ -248,6 +258,11 @@ Status PoolImpl::create_objects(SyncContext& context, const PoolCreateSpec& spec
     TRY(enable_features_in_sync(context, choices.features));
   }
   set_mos_policy();
+  if (feature_enabled("com.delphix:log_spacemap")) {
+    objects_.log_spacemaps = TRY(Zap::create(*mos_, tx, DmuType::otn_zap_metadata)).number();
+    TRY(directory_->add(tx, "com.delphix:log_spacemap_zap", objects_.log_spacemaps));
+    TRY(feature_adjust(context, "com.delphix:log_spacemap", 1));
+  }
   make_allocator();
   TRY(ensure_vdev_zaps(tx));
   for (std::uint32_t i = 0; i < vdevs_->top_count(); ++i) TRY(note_allocation_class(context, i));

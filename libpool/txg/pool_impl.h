@@ -165,6 +165,7 @@ class PoolImpl final : public Pool {
   const Clock* const clock_;
   const HostIdentity host_;
   bool read_only_ = false;
+  bool hole_birth_ = true;  // holes record their birth: decides how every object set of the pool is written
   std::unique_ptr<IoEngine> io_engine_;  // outlives the disks
   DiskOpener opener_;
   std::unique_ptr<ThreadPool> workers_;

@@ -99,6 +99,8 @@ Status PoolImpl::load(const PoolOpenSpec& spec, std::uint64_t max_txg, std::uint
     vdev.phys_path = here->second.phys_path;
   });
 
+  hole_birth_ = std::ranges::find(trusted.pool.features_for_read, "com.delphix:hole_birth") !=
+                trusted.pool.features_for_read.end();
   directory_.reset();
   mos_.reset();
   io_.reset();
@@ -229,6 +231,9 @@ Status PoolImpl::check_writable_structures() {
   for (const ZapEntry& entry : TRY(directory_->entries()))
     if (entry.name.starts_with("DDT-") && entry.name != "DDT-statistics")
       return refuse("it has a dedup table, which this software does not maintain");
+  for (std::uint32_t i = 0; i < vdevs_->top_count(); ++i)
+    if (vdevs_->top_config(i).raidz_expanding)
+      return refuse("a raidz vdev is being expanded, which this software cannot carry on");
   if (TRY(directory_u64("com.delphix:zpool_checkpoint")))
     return refuse("it has a checkpoint, whose blocks this software would not keep");
   if (TRY(stored_property("multihost")) == "on")

@@ -77,6 +77,10 @@ Status PoolImpl::set_property(const std::string& name, const std::string& text) 
       return Error(Errc::invalid_argument, fmt::format("property '{}' can only be set to 'enabled'", name));
     if (config_.version < kFeatureVersion)
       return Error(Errc::unsupported, fmt::format("pool version {} has no features", config_.version));
+    if (name == "feature@hole_birth" && !hole_birth_)
+      return Error(Errc::unsupported,
+                   "feature 'hole_birth' can only be enabled when the pool is created: the datasets in use "
+                   "would go on without it");
     if (TRY(stored_property("compatibility")) == "legacy")
       return Error(
           Errc::invalid_argument,
