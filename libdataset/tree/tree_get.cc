@@ -269,13 +269,22 @@ PropertyValue TreeImpl::derived_value(const Place& place, const PropertyInfo& in
       if (!key) return absent();
       if (info.id == Property::encryption)
         return number(key->lookup_u64("DSL_CRYPTO_SUITE").value_or(std::uint64_t{info.default_number}));
-      return number(key->lookup_u64(info.name).value_or(std::uint64_t{info.default_number}));
+      number(key->lookup_u64(info.name).value_or(std::uint64_t{info.default_number}));
+      if (value.number == info.default_number) value.source = Source::defaulted;
+      return value;
     }
     case Property::keystatus:
       if (dir.crypto_key == 0) return absent();
       return number(1);  // no key is ever loaded
+    case Property::encryptionroot: {
+      if (dir.crypto_key == 0) return absent();
+      const auto key = Zap::open(pool_.mos(), dir.crypto_key);
+      if (!key) return absent();
+      const auto root = dirs_.find(key->lookup_u64("DSL_CRYPTO_ROOT_DDOBJ").value_or(std::uint64_t{0}));
+      return root == dirs_.end() ? absent() : text(root->second->full_name());
+    }
     default:
-      return absent();  // receive_resume_token, encryptionroot, redact_snaps: nothing to show
+      return absent();  // receive_resume_token, redact_snaps: nothing to show
   }
 }
 

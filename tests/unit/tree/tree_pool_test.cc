@@ -301,5 +301,59 @@ TEST(TreeFixture, ShowsWhatOpenZfsShowed) {
     ADD_FAILURE() << line;
 }
 
+// A pool that OpenZFS made, with snapshots and a clone: changes everywhere, and zdb still finds every block
+// accounted for.
+TEST(TreeFixture, WritesIntoAPoolOfOpenZfs) {
+  support::Fixture fixture("compat-zol-0.8");
+  ASSERT_TRUE(fixture.unpacked);
+  auto found = discover_pools({.folders = {fixture.folder()}});
+  ASSERT_TRUE(found) << found.error().text();
+  auto pool = Pool::open({.found = (*found)[0], .force = true}, {});
+  ASSERT_TRUE(pool) << pool.error().text();
+  const std::string name = (*pool)->name();
+  {
+    auto opened = DatasetTree::open(**pool, find_owner);
+    ASSERT_TRUE(opened) << opened.error().text();
+    DatasetTree& tree = **opened;
+    const auto write = [&](const std::string& dataset, const std::string& file_name) {
+      auto ref = tree.open_dataset(dataset);
+      ASSERT_TRUE(ref) << dataset << ": " << ref.error().text();
+      auto fs = FileSystem::open(*ref);
+      ASSERT_TRUE(fs) << dataset << ": " << fs.error().text();
+      auto file = (*fs)->create((*fs)->root(), file_name, S_IFREG | 0644, 0, {});
+      ASSERT_TRUE(file) << dataset << ": " << file.error().text();
+      const Bytes data(200000, std::byte{0x5a});
+      ASSERT_TRUE((*fs)->write(file->object, 0, data, false, {}));
+    };
+    for (const char* path : {"", "/docs", "/plain", "/clone"}) write(name + path, "written by tarn");
+    ASSERT_TRUE((*pool)->sync_now());
+    ASSERT_DONE(tree.snapshot({name + "/docs@tarn", name + "/clone@tarn", name + "/plain@tarn"}, {}));
+    for (const char* path : {"/docs", "/clone"}) write(name + path, "once more");
+    ASSERT_TRUE((*pool)->sync_now());
+    ASSERT_DONE(tree.snapshot({name + "/docs@tarn2"}, {}));
+    EXPECT_EQ(tree.destroy(name + "/docs@first").error().text(), "snapshot has dependent clones");
+    ASSERT_DONE(tree.destroy(name + "/docs@tarn"));
+    ASSERT_DONE(tree.destroy(name + "/plain@first"));
+    ASSERT_DONE(tree.destroy(name + "/clone@tarn"));
+    ASSERT_DONE(tree.destroy(name + "/clone"));
+    ASSERT_DONE(tree.destroy(name + "/docs@first"));
+    ASSERT_DONE(tree.create(spec_of(name + "/docs/below")));
+    ASSERT_DONE(tree.rename(name + "/docs", name + "/papers", false));
+    const auto infos = tree.list("", UINT32_MAX, false).value();
+    for (const DatasetInfo& info : infos)
+      EXPECT_EQ(info.used, info.used_by_dataset + info.used_by_snapshots + info.used_by_children +
+                               info.used_by_refreservation)
+          << info.name;
+  }
+  ASSERT_DONE((*pool)->close(PoolState::exported));
+  const std::string output = fixture.folder() + "/zdb";
+  const int status =
+      std::system(fmt::format("zdb -e -p '{}' -bcc {} > '{}' 2>&1", fixture.folder(), name, output).c_str());
+  std::ifstream in(output);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_EQ(status, 0) << text;
+  EXPECT_NE(text.find("No leaks"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace tarn
