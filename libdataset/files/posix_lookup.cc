@@ -14,6 +14,19 @@ constexpr std::uint64_t kCookieEnd = INT64_MAX;  // offsets are signed for appli
 constexpr std::size_t kListBatch = 256;
 constexpr int kMaxDepth = 4096;  // of directories; a longer chain of parents is a loop
 
+// A name whose normal form we cannot compute still finds the entry of the very same bytes, by looking at all
+// of them.
+Result<std::pair<std::string, std::uint64_t>> find_exact(const Zap& zap, std::string_view name,
+                                                         Error otherwise) {
+  std::optional<std::uint64_t> value;
+  TRY(zap.iterate(0, [&](const ZapEntry& entry, std::uint64_t) {
+    if (entry.name == name) value = entry.value.first();
+    return !value;
+  }));
+  if (!value) return otherwise;
+  return std::pair(std::string(name), *value);
+}
+
 }  // namespace
 
 Result<std::optional<PosixFileSystem::Entry>> PosixFileSystem::find_entry(Znode& directory,
@@ -28,6 +41,8 @@ Result<std::optional<PosixFileSystem::Entry>> PosixFileSystem::find_entry(Znode&
   } else {
     auto found = zap.lookup_normalized(name, !fold_case_);
     if (!found && found.error().code() == Errc::not_found) return std::optional<Entry>();
+    if (!found && found.error().code() == Errc::unsupported)
+      found = find_exact(zap, name, std::move(found).error());
     std::tie(stored, value) = TRY(std::move(found));
   }
   const std::uint64_t object = zpl::entry_object(value);

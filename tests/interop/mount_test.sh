@@ -87,7 +87,7 @@ touch -d '2038-06-01 00:00:00.123456789 UTC' late; [ "$(stat -c %y late | cut -d
 chmod 4711 old; [ "$(stat -c %a old)" = 4711 ] || fail chmod
 chown 1000:100 old; [ "$(stat -c %u:%g:%a old)" = 1000:100:711 ] || fail "chown: $(stat -c %u:%g:%a old)"
 try setfattr -n user.small -v value old; [ "$(getfattr --only-values -n user.small old)" = value ] || fail xattr
-try setfattr -n user.large -v "0x$(head -c 20000 /dev/zero | od -An -tx1 | tr -d ' \n')" old
+try setfattr -n user.large -v "0x$(head -c 20000 /dev/zero | od -v -An -tx1 | tr -d ' \n')" old
 [ "$(getfattr --only-values -n user.large old | wc -c)" = 20000 ] || fail "large xattr"
 try setfattr -x user.small old; getfattr -n user.small old 2>/dev/null && fail "xattr still there"
 try setfacl -m u:1000:rw,g:100:r old; getfacl -cn old | grep -q user:1000:rw || fail "access ACL"
