@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "libdataset/tree/intent_log_check.h"
 #include "libdataset/tree/tree_impl.h"
 
 namespace tarn {
@@ -11,9 +12,6 @@ namespace {
 
 constexpr unsigned kMaxTreeDepth = 128;  // deeper than any legal name; stops loops
 constexpr std::int64_t kObjsetLevel = -1;
-constexpr std::size_t kLogBlockHeaderBytes = 184;
-constexpr std::size_t kUsedOffset = 136;  // nused in a slim log block
-constexpr unsigned kMaxEmptyLogBlocks = 64;
 constexpr std::uint64_t kMasterNode = 1, kVolumeData = 1, kVolumeProperties = 2;
 constexpr std::size_t kBookmarkWords = 3;       // of a short bookmark
 constexpr std::uint64_t kBookmarkHasFreed = 1;  // flags: HAS_FBN
@@ -206,8 +204,6 @@ Status TreeImpl::check_intent_logs() {
   return {};
 }
 
-// A log that was claimed and holds records, or whose first blocks were written, has to be replayed first. The
-// first block of an idle log was never written and does not verify.
 Status TreeImpl::check_intent_log(const DirNode& dir) {
   const BlockPointer& root = dir.head->phys.root;
   if (root.is_hole()) return {};
@@ -215,26 +211,12 @@ Status TreeImpl::check_intent_log(const DirNode& dir) {
       pool_.io().read(root, {.objset = dir.head->object, .object = 0, .level = kObjsetLevel, .blkid = 0});
   if (!block) return {};  // opening it fails too, and says why
   const ObjsetSummary summary = TRY(ObjsetSummary::decode(**block, root.byte_order));
-  const Error needs_replay(Errc::unsupported,
-                           "the intent log holds changes that have to be replayed, which Tarn cannot do yet; "
-                           "import the pool read-only");
-  if (summary.replay_needed) return needs_replay;
-  BlockPointer next = summary.log;
-  for (unsigned i = 0; i < kMaxEmptyLogBlocks && !next.is_hole(); ++i) {
-    auto log =
-        pool_.io().read(next, {.objset = dir.head->object, .object = 0, .level = -2, .blkid = i}, false);
-    if (!log) return {};  // the end of the chain
-    const ByteView bytes = **log;
-    const bool slim = next.checksum_type == ChecksumType::zilog2;
-    const std::size_t header = slim ? 0 : bytes.size() - kLogBlockHeaderBytes;
-    if (bytes.size() < kLogBlockHeaderBytes) return {};
-    const ByteOrder order = next.byte_order;
-    const std::uint64_t used = tarn::load<std::uint64_t>(bytes.data() + header + kUsedOffset, order);
-    if (used > (slim ? kLogBlockHeaderBytes : 0)) return needs_replay;
-    next = BlockPointer::decode(
-        std::span<const std::byte, kBlockPointerBytes>(bytes.data() + header + 8, kBlockPointerBytes), order);
-  }
-  return {};
+  if (!summary.replay_needed &&
+      !TRY(intent_log_has_records(pool_.io(), summary.log, dir.head->object).in("intent log")))
+    return {};
+  return Error(Errc::unsupported,
+               "the intent log holds changes that have to be replayed, which Tarn cannot do yet; "
+               "import the pool read-only");
 }
 
 Result<std::unique_ptr<ObjectSet>> TreeImpl::open_read_only(const DatasetNode& node, ObjsetType type) {

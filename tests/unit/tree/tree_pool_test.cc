@@ -355,5 +355,23 @@ TEST(TreeFixture, WritesIntoAPoolOfOpenZfs) {
   EXPECT_NE(text.find("No leaks"), std::string::npos) << text;
 }
 
+// Writing would throw away what the intent log still holds.
+TEST(TreeFixture, RefusesToWriteBesideAnUnreplayedLog) {
+  support::Fixture fixture("unclean");
+  ASSERT_TRUE(fixture.unpacked);
+  auto found = discover_pools({.folders = {fixture.folder()}});
+  ASSERT_TRUE(found) << found.error().text();
+  auto pool = Pool::open({.found = (*found)[0], .force = true}, {});
+  ASSERT_TRUE(pool) << pool.error().text();
+  const auto tree = DatasetTree::open(**pool, find_owner);
+  ASSERT_FALSE(tree);
+  EXPECT_EQ(tree.error().code(), Errc::unsupported);
+  EXPECT_NE(tree.error().text().find("intent log"), std::string::npos) << tree.error().text();
+  pool->reset();
+  pool = Pool::open({.found = (*found)[0], .read_only = true, .force = true}, {});
+  ASSERT_TRUE(pool) << pool.error().text();
+  EXPECT_TRUE(DatasetTree::open(**pool, find_owner));
+}
+
 }  // namespace
 }  // namespace tarn
