@@ -260,11 +260,19 @@ struct FuseHandlers {
                     fuse_file_info*) {
     const Result<Node> node = real(session_of(req), ino);
     if (!node) return reply_error(req, node.error());
+    // A write by an ordinary user takes set-id bits away: the kernel has to hear of the new mode.
+    bool mode_changes = false;
+    if (fuse_req_ctx(req)->uid != 0) {
+      const Result<FileAttributes> before = node->fs->get_attributes(node->id.object);
+      mode_changes = before && (before->mode & (S_ISUID | S_ISGID));
+    }
+    FuseSession& session = session_of(req);
     // The kernel has put the offset of an append at the end of the file.
     const Result<std::size_t> written = node->fs->write(node->id.object, static_cast<std::uint64_t>(offset),
                                                         as_bytes({data, size}), false, caller_of(req));
     if (!written) return reply_error(req, written.error());
     fuse_reply_write(req, *written);
+    if (mode_changes) fuse_lowlevel_notify_inval_inode(session.session_, ino, -1, 0);
   }
 
   static void fsync(fuse_req_t req, fuse_ino_t ino, int, fuse_file_info*) {

@@ -443,6 +443,19 @@ TEST_F(PosixFileSystemTest, AttributesChange) {
   EXPECT_EQ(a.uid, 1000u);
 }
 
+TEST_F(PosixFileSystemTest, WritesByOthersTakeSetIdAway) {
+  const std::uint64_t object = make_file("f");
+  AttributeChange change;
+  change.mode = 06777;
+  ASSERT_TRUE(fs->set_attributes(object, change, user));
+  ASSERT_TRUE(fs->write(object, 0, as_bytes("x"), false, user));
+  EXPECT_EQ(attributes(object).mode, S_IFREG | 06777u);
+  ASSERT_TRUE(fs->set_xattr(object, "security.capability", as_bytes("c"), FileSystem::XattrMode::set, user));
+  ASSERT_TRUE(fs->write(object, 0, as_bytes("y"), false, {.uid = 1000}));
+  EXPECT_EQ(attributes(object).mode, S_IFREG | 0777u);
+  EXPECT_EQ(code(fs->get_xattr(object, "security.capability")), Errc::no_data);
+}
+
 TEST_F(PosixFileSystemTest, FlagsAreObeyed) {
   const std::uint64_t object = make_file("f", "x");
   ASSERT_TRUE(fs->set_flags(object, {.append_only = true}, user));
