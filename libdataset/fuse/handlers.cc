@@ -271,8 +271,8 @@ struct FuseHandlers {
     const Result<std::size_t> written = node->fs->write(node->id.object, static_cast<std::uint64_t>(offset),
                                                         as_bytes({data, size}), false, caller_of(req));
     if (!written) return reply_error(req, written.error());
-    fuse_reply_write(req, *written);
     if (mode_changes) fuse_lowlevel_notify_inval_inode(session.session_, ino, -1, 0);
+    fuse_reply_write(req, *written);
   }
 
   static void fsync(fuse_req_t req, fuse_ino_t ino, int, fuse_file_info*) {
