@@ -72,6 +72,9 @@ void FuseSession::serve(unsigned threads) {
 void FuseSession::end() {
   snapshots_.close_all();
   fs_->release_all();
+  // Unmounted means safe. If the pool cannot write any more, whoever closes it will hear of that.
+  const DatasetRef dataset = fs_->dataset();
+  if (!dataset->read_only()) (void)dataset->pool().sync_now().ok();
 }
 
 void FuseSession::close_snapshot(const std::string& name) {

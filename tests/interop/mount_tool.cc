@@ -95,6 +95,7 @@ Status run(const std::vector<std::string>& arguments) {
     }
     TRY(mount->unmount(false));
   }
+  TRY(pool->sync_now());
   tree.reset();
   return pool->close(PoolState::exported);
 }
