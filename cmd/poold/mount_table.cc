@@ -1,12 +1,33 @@
 #include "cmd/poold/mount_table.h"
 
 #include <fmt/format.h>
+#include <spawn.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 namespace tarn {
+namespace {
+
+// A poold that was killed leaves its mounts behind, dead: nothing can be done there until they are taken
+// away.
+void detach_dead_mount(const std::string& folder) {
+  struct stat st {};
+  if (::stat(folder.c_str(), &st) == 0 || errno != ENOTCONN) return;
+  if (::umount2(folder.c_str(), MNT_DETACH) == 0) return;
+  std::string program = "fusermount3", unmount = "-u", lazy = "-z", where = folder;
+  char* arguments[] = {program.data(), unmount.data(), lazy.data(), where.data(), nullptr};
+  pid_t child = 0;
+  if (posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ) == 0)
+    ::waitpid(child, nullptr, 0);
+}
+
+}  // namespace
 
 std::string MountTable::visible_mountpoint(const std::string& mountpoint) const {
   if (altroot_.empty() || mountpoint.empty() || mountpoint[0] != '/') return mountpoint;
@@ -61,6 +82,7 @@ Status MountTable::mount(const std::string& dataset, const std::string& where) {
       return Error(Errc::invalid_argument, "'canmount' property is set to 'off'");
     folder = visible_mountpoint(mountpoint);
   }
+  detach_dead_mount(folder);
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure) return Error::system(failure.value(), fmt::format("failed to create mountpoint '{}'", folder));
