@@ -53,9 +53,15 @@ Result<std::uint64_t> TxgEngine::join() {
     if (stopping_) return Error(Errc::cancelled, "the pool is being closed");
     std::int64_t dirty = 0;
     for (const std::int64_t bytes : dirty_) dirty += bytes;
-    if (dirty < static_cast<std::int64_t>(settings_.dirty_limit_bytes)) break;
-    wanted_ = std::max(wanted_, open_);
-    wake_.notify_all();
+    const bool full = dirty >= static_cast<std::int64_t>(settings_.dirty_limit_bytes);
+    // While transactions of the txg before are under way, their changes would mix with ours in objects both
+    // touch, and a crash could then keep half of one operation.
+    const bool quiescing = holds_[(open_ - 1) % kSlots] != 0;
+    if (!full && !quiescing) break;
+    if (full) {
+      wanted_ = std::max(wanted_, open_);
+      wake_.notify_all();
+    }
     changed_.wait(mutex_);
   }
   ++holds_[open_ % kSlots];
@@ -70,7 +76,10 @@ void TxgEngine::release(std::uint64_t txg) {
   MutexLock lock(mutex_);
   std::uint64_t& holds = holds_[txg % kSlots];
   assert(holds > 0);
-  if (--holds == 0) wake_.notify_all();
+  if (--holds == 0) {
+    wake_.notify_all();
+    changed_.notify_all();
+  }
 }
 
 void TxgEngine::dirtied(std::uint64_t txg, std::int64_t bytes) {
@@ -177,7 +186,7 @@ void TxgEngine::work() {
     }
     if (failure_ || (stopping_ && !open_is_touched() && wanted_ < open_)) break;
 
-    // Quiesce: new transactions join the next txg while the old ones finish.
+    // Quiesce: the next txg is open, but nothing joins it before the old transactions have finished.
     const std::uint64_t txg = open_;
     ++open_;
     touched_ = false;

@@ -8,8 +8,14 @@ for round in 1 2 3; do
   sha256sum "$MNT"/tank/kept* >"$WORK/sums"
   (cp -a /usr/include/linux "$MNT/tank/unsynced$round" 2>/dev/null || true) &
   sleep 0.$round
-  kill -9 "$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$POOL_RUN_DIR/tank.json")"
+  pid=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$POOL_RUN_DIR/tank.json")
+  kill -9 "$pid"
   wait
+  # It is gone when nobody answers any more: its mounts are torn down first.
+  for ((i = 0; i < 100; i++)); do
+    [ -d "/proc/$pid/task" ] && ! grep -q '^State:.Z' "/proc/$pid/status" || break
+    sleep 0.1
+  done
   pool list 2>&1 | grep -q "Import it again with 'pool import -d" || fail "the dead process is not explained"
   pool import -R "$MNT" -d "$DISKS" tank || fail "import after kill"
   sha256sum --quiet -c "$WORK/sums" || fail "synced data lost"
