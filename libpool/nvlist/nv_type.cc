@@ -1,5 +1,6 @@
 #include "libpool/nvlist/nv_type.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tarn {
@@ -41,10 +42,10 @@ std::uint32_t element_count(const NvValue& value) {
 
 Bytes pack(const NvList& list, NvEncoding encoding) {
   const Bytes body = encoding == NvEncoding::xdr ? pack_xdr(list) : pack_native(list);
-  Bytes out(kHeaderBytes);
+  Bytes out(kHeaderBytes + body.size());
   out[0] = static_cast<std::byte>(encoding);
   out[1] = std::byte{kHostOrder == ByteOrder::little};
-  out.insert(out.end(), body.begin(), body.end());
+  std::copy(body.begin(), body.end(), out.begin() + kHeaderBytes);
   return out;
 }
 
