@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <mutex>
+
 #include "cmd/common/protocol.h"
 #include "cmd/common/run_dir.h"
 #include "cmd/poold/pool_service.h"
@@ -85,11 +87,14 @@ int run(const std::string& pool) {
   starter.reset();
 
   Server& server = *started->server;
+  // Once only: a new process of the same name may be there as soon as these are gone.
+  std::once_flag removed;
+  const auto remove_traces = [&] { std::call_once(removed, [&] { run_dir->remove(pool); }); };
   const Server::Handler handler = [&](const std::string& method, const Json& params, const Peer& peer) {
     Result<Json> result = service.handle(method, params, peer);
     if (service.finished()) {
       // Before the reply: the command returns when nothing of the pool is left.
-      run_dir->remove(pool);
+      remove_traces();
       server.stop();
     }
     return result;
@@ -109,7 +114,7 @@ int run(const std::string& pool) {
     server.resume();
   }
   started->service.reset();
-  run_dir->remove(pool);
+  remove_traces();
   return 0;
 }
 

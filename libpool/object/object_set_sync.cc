@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "libpool/object/counters.h"
 #include "libpool/object/object_set_impl.h"
 #include "libpool/object/parallel_for.h"
 #include "libpool/object/tree_editor.h"
-#include "libpool/zap/zap.h"
 
 namespace tarn {
 
@@ -201,17 +201,16 @@ Status ObjectSetImpl::sync_accounting(SyncRun& run) {
   for (std::size_t i = 0; i < accounts_.size(); ++i) {
     const auto deltas = run.accounting.take(i);
     if (!deltas.empty()) {
-      if (!accounts_[i]) {
+      const bool fresh = !accounts_[i];
+      if (fresh) {
         Dnode dnode = TRY(new_dnode({.type = DmuType::user_used}));
         auto created = std::make_shared<ObjectImpl>(*this, kUserUsedObject - i, std::move(dnode));
         {
           MutexLock lock(lock_);
           accounts_[i] = std::move(created);
         }
-        TRY(Zap::format(accounts_[i], tx));
       }
-      Zap zap = TRY(Zap::open(ObjectRef(accounts_[i])));
-      for (const auto& [name, delta] : deltas) TRY(zap.increment(tx, name, delta));
+      TRY(add_to_counters(accounts_[i], tx, fresh, deltas));
     }
     if (accounts_[i]) TRY(sync_object(run, *accounts_[i]));
   }
