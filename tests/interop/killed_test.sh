@@ -16,7 +16,8 @@ for round in 1 2 3; do
     [ -d "/proc/$pid/task" ] && ! grep -q '^State:.Z' "/proc/$pid/status" || break
     sleep 0.1
   done
-  pool list 2>&1 | grep -q "Import it again with 'pool import -d" || fail "the dead process is not explained"
+  said=$(pool list 2>&1)
+  [[ $said == *"Import it again with 'pool import -d"* ]] || fail "the dead process is not explained: $said"
   pool import -R "$MNT" -d "$DISKS" tank || fail "import after kill"
   sha256sum --quiet -c "$WORK/sums" || fail "synced data lost"
   pool export tank

@@ -6,12 +6,12 @@ disks 8 256M
 pool create -R "$MNT" tank raidz "$DISKS"/{0,1,2,3,4} spare "$DISKS/5"
 pool add tank cache "$DISKS/6"
 pool add tank log "$DISKS/7"
-pool status tank | grep -q 'raidz1-0' || fail "status shows no raidz"
+grep -q 'raidz1-0' <<<"$(pool status tank)" || fail "status shows no raidz"
 equal "tank ONLINE" "$(pool list -H -o name,health | tr '\t' ' ')" "list"
 fs create tank/libvirt
 fs set compression=on tank/libvirt
 equal on "$(fs get -H -o value compression tank/libvirt)" "compression"
-df -h | grep -q "$MNT/tank/libvirt" || fail "not mounted by itself"
+grep -q "$MNT/tank/libvirt" <<<"$(df -h 2>/dev/null)" || fail "not mounted by itself"
 pool set autoreplace=on tank
 equal on "$(pool get -H -o value autoreplace tank)" "autoreplace"
 
@@ -26,7 +26,7 @@ pool sync tank
 pool export tank
 [ -z "$(pool list -H -o name)" ] || fail "still imported after export"
 judge tank || fail "zdb after export"
-pool import -d "$DISKS" | grep -q 'pool: tank' || fail "not listed for import"
+grep -q 'pool: tank' <<<"$(pool import -d "$DISKS")" || fail "not listed for import"
 pool import -R "$MNT" -d "$DISKS" tank
 (cd "$data" && sha256sum --quiet -c "$WORK/sums") || fail "content changed over export and import"
 diff -r --no-dereference /usr/include/linux "$data/linux" || fail "tree differs"
