@@ -52,10 +52,19 @@ TEST(TxgEngine, WaitsForTransactionsBeforeSync) {
   std::thread waiter([&] { EXPECT_TRUE(engine->wait_synced(txg)); });
   std::this_thread::sleep_for(50ms);
   EXPECT_EQ(host.count, 0u);
-  EXPECT_EQ(*engine->join(), txg + 1);  // new ones go on in the next txg meanwhile
-  engine->release(txg + 1);
+  // New ones wait meanwhile: what they change must not mix with what is still being changed for the txg
+  // before.
+  std::atomic<std::uint64_t> joined = 0;
+  std::thread next([&] {
+    joined = *engine->join();
+    engine->release(joined);
+  });
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(joined, 0u);
   engine->release(txg);
+  next.join();
   waiter.join();
+  EXPECT_EQ(joined, txg + 1);
   EXPECT_GE(host.last, txg);
 }
 
